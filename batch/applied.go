@@ -1,0 +1,52 @@
+package batch
+
+// None is the batch number before the first.
+const None int64 = -1
+
+// Applied is what a table says was applied of one query. It comes from one reading of the table and is the authority
+// over the checkpoint.
+type Applied struct {
+	// Batch is the newest batch in the table, None if there is none: the larger of the ledger's batch and the newest
+	// epoch that Spark committed under this query id after it.
+	Batch int64
+	// Plan is the plan hash of Batch; empty if Spark applied it.
+	Plan string
+	// Snapshot is the snapshot that applied it.
+	Snapshot int64
+	// Ledger is our bookkeeping, nil if we never committed. Its batch may be below Batch if Spark went on after us.
+	Ledger *Ledger
+	// RolledBack says that the ledger's snapshot is no longer part of the table's history: somebody rolled the table
+	// back and rows that the ledger counts are gone.
+	RolledBack bool
+	// Cut says that snapshot expiry ended the walk from the head before it met the ledger's snapshot (or the root), so
+	// that a batch which Spark applied in between may be hidden.
+	Cut bool
+}
+
+// Table is one reading of the sink's table.
+type Table struct {
+	// Exists is false where the table is not there; then only the zero values follow.
+	Exists bool
+	// UUID identifies the table through renames and tells it from another one of the same name.
+	UUID string
+	// Location is where the table lives.
+	Location string
+	// SchemaID and SpecID are the current schema and partition spec.
+	SchemaID, SpecID int
+	// Applied is what it says of the query that was asked for.
+	Applied Applied
+	// Queries maps the id of every query with bookkeeping in the table, ours or Spark's, to its name; Spark's have none.
+	Queries map[string]string
+}
+
+// Commit asks a sink to make one batch part of its table.
+type Commit struct {
+	Query string
+	Name  string
+	Run   string
+	Plan  *Plan
+	// Results holds one complete result per task; none for an empty batch, which is committed all the same.
+	Results []TaskResult
+	// TableUUID is the table that the plan was made for.
+	TableUUID string
+}

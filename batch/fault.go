@@ -1,0 +1,74 @@
+package batch
+
+import "errors"
+
+// Class says what an error means to whoever started the run. Every class has its exit code (in cmd); an error without
+// a class is Failed.
+type Class int
+
+// The classes.
+const (
+	// Failed: safe to run again.
+	Failed Class = iota
+	// NotSetUp: a topic, table, catalog, bucket or permission is missing.
+	NotSetUp
+	// Fenced: another run is active, or has overtaken this one. Nothing was harmed.
+	Fenced
+	// DataLoss: records that the query has yet to read are gone.
+	DataLoss
+	// Inconsistent: checkpoint, table and job do not fit together; somebody must decide.
+	Inconsistent
+	// BadRecords: records cannot be decoded and the policy says fail.
+	BadRecords
+	// UnknownOutcome: a commit may or may not have happened and the table could not be asked. The next run settles it.
+	UnknownOutcome
+)
+
+// Fault is an error with its class and with what to do about it.
+type Fault struct {
+	Class Class
+	// Message says what happened, and to which topic, partition, offset or object.
+	Message string
+	// Hint is one sentence: what to do next. It may be empty for Failed.
+	Hint string
+	// Err is the cause, nil if the fault is its own.
+	Err error
+}
+
+// Error is the message and its cause, without the hint.
+func (f *Fault) Error() string {
+	if f.Err == nil {
+		return f.Message
+	}
+	if f.Message == "" {
+		return f.Err.Error()
+	}
+	return f.Message + ": " + f.Err.Error()
+}
+
+// Unwrap is the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// ClassOf is the class of the outermost Fault in the chain, Failed if there is none.
+func ClassOf(err error) Class {
+	var fault *Fault
+	if errors.As(err, &fault) {
+		return fault.Class
+	}
+	return Failed
+}
+
+// HintOf is the outermost hint in the chain, empty if there is none.
+func HintOf(err error) string {
+	for err != nil {
+		var fault *Fault
+		if !errors.As(err, &fault) {
+			return ""
+		}
+		if fault.Hint != "" {
+			return fault.Hint
+		}
+		err = fault.Err
+	}
+	return ""
+}

@@ -1,0 +1,73 @@
+// Package batch is the vocabulary of the protocol: what a batch reads (Plan), a worker's share of it (Task), what the
+// worker wrote (TaskResult), what the table remembers (Ledger, Applied), and how failures are classed (Fault). All are
+// plain values with a versioned JSON form, so that planning, executing and committing need nothing of each other's
+// memory and may run in different processes.
+package batch
+
+import (
+	"fmt"
+
+	"sluice/offsets"
+)
+
+// Isolation is Kafka's isolation.level.
+type Isolation string
+
+// The two levels.
+const (
+	ReadCommitted   Isolation = "read_committed"
+	ReadUncommitted Isolation = "read_uncommitted"
+)
+
+// Plan is what one batch reads. It is durable before anything is read and replayed as written.
+type Plan struct {
+	// Batch is its number: 0, 1, 2, … without gaps.
+	Batch int64
+	// Start and End name the same partitions: all that the query tracks, also those without new records.
+	Start, End offsets.Offsets
+	// TopicIDs and LeaderEpochs are what the log said of itself when the plan was made; empty where it does not tell.
+	TopicIDs     map[string]string
+	LeaderEpochs map[offsets.TopicPartition]int32
+	// Tables maps the role of each output ("main") to its table's UUID.
+	Tables map[string]string
+	// Isolation is the level that the ends were read at, and so the one to read and replay with.
+	Isolation Isolation
+	// LeaseEpoch is the epoch of the lease that the planning run held, for people to read.
+	LeaseEpoch int64
+	// MaxOffsets is the rate limit in force, 0 for none, for people to read.
+	MaxOffsets int64
+	// TimestampMs is when the plan was made, in milliseconds since 1970.
+	TimestampMs int64
+	// Nonce makes the plan's bytes unlike those of any other run with the same ranges: the plan that is there is ours
+	// exactly if the nonce is.
+	Nonce string
+	// Hash identifies the plan: the SHA-256 of its stored form, in hex. The checkpoint sets it when the plan is
+	// written or read.
+	Hash string
+	// Foreign marks a plan that Spark wrote: it has none of our fields, Start was taken from the batch before.
+	Foreign bool
+}
+
+// Ranges lists what there is to read, in order of topic and partition.
+func (p *Plan) Ranges() []offsets.Range { return offsets.Between(p.Start, p.End) }
+
+// Offsets is the number of offsets that the plan covers, an upper bound on its records.
+func (p *Plan) Offsets() int64 { return offsets.Total(p.Ranges()) }
+
+// Validate checks what every reader of a plan relies on: the same partitions on both sides, no negative or symbolic
+// offset, no end before its start.
+func (p *Plan) Validate() error {
+	if len(p.Start) != len(p.End) {
+		return fmt.Errorf("plan %d: %d partitions at the start, %d at the end", p.Batch, len(p.Start), len(p.End))
+	}
+	for tp, end := range p.End {
+		start, ok := p.Start[tp]
+		switch {
+		case !ok:
+			return fmt.Errorf("plan %d: %s has an end but no start", p.Batch, tp)
+		case start < 0 || end < start:
+			return fmt.Errorf("plan %d: %s goes from %d to %d", p.Batch, tp, start, end)
+		}
+	}
+	return nil
+}

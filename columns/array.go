@@ -1,0 +1,145 @@
+package columns
+
+// Array is one column of consecutive rows.
+//
+// Kind decides which of the value fields is in use. Null rows hold an unspecified value there, except that a null
+// of a kind with Offsets spans no data.
+type Array struct {
+	Kind Kind
+	// Len is the number of rows.
+	Len int
+	// Repeat says that a single value, stored once, stands for all Len rows (Arrow's run-end encoding with one run).
+	// A topic name or a partition number costs nothing that way.
+	Repeat bool
+	// Nulls counts the null rows.
+	Nulls int
+	// Validity has bit i set (least significant first) where row i is present; empty when no row is null.
+	Validity []byte
+
+	Int32s   []int32
+	Int64s   []int64
+	Float32s []float32
+	Float64s []float64
+	// Offsets has one entry more than there are values: value i is Data[Offsets[i]:Offsets[i+1]], or the elements
+	// Offsets[i] to Offsets[i+1] of the only child.
+	Offsets []int32
+	Data    []byte
+	// Children are the columns inside a List, Map or Struct.
+	Children []Array
+}
+
+// Valid reports whether row i is present.
+func (a *Array) Valid(i int) bool {
+	if len(a.Validity) == 0 {
+		return true
+	}
+	if a.Repeat {
+		i = 0
+	}
+	return a.Validity[i>>3]&(1<<(i&7)) != 0
+}
+
+// Bytes is the value of row i of a String or Binary column, nil for a null. It aliases the column.
+func (a *Array) Bytes(i int) []byte {
+	if !a.Valid(i) {
+		return nil
+	}
+	if a.Repeat {
+		i = 0
+	}
+	return a.Data[a.Offsets[i]:a.Offsets[i+1]:a.Offsets[i+1]]
+}
+
+// Span is where the elements of row i of a List or Map lie in the child: [from, until).
+func (a *Array) Span(i int) (from, until int) {
+	if a.Repeat {
+		i = 0
+	}
+	return int(a.Offsets[i]), int(a.Offsets[i+1])
+}
+
+// Reset empties a and keeps its memory and kind, so that a reused Array allocates nothing once it has grown.
+func (a *Array) Reset() {
+	a.Len, a.Nulls, a.Repeat, a.Validity = 0, 0, false, a.Validity[:0]
+	a.Int32s, a.Int64s = a.Int32s[:0], a.Int64s[:0]
+	a.Float32s, a.Float64s = a.Float32s[:0], a.Float64s[:0]
+	a.Data, a.Offsets = a.Data[:0], a.Offsets[:0]
+	for i := range a.Children {
+		a.Children[i].Reset()
+	}
+}
+
+// AppendBytes adds a present value to a String or Binary column.
+func (a *Array) AppendBytes(value []byte) {
+	if len(a.Offsets) == 0 {
+		a.Offsets = append(a.Offsets, 0)
+	}
+	a.Data = append(a.Data, value...)
+	a.Offsets = append(a.Offsets, int32(len(a.Data)))
+	a.appendValid()
+}
+
+// AppendNullBytes adds a null to a String or Binary column.
+func (a *Array) AppendNullBytes() {
+	if len(a.Offsets) == 0 {
+		a.Offsets = append(a.Offsets, 0)
+	}
+	a.Offsets = append(a.Offsets, int32(len(a.Data)))
+	a.appendNull()
+}
+
+// AppendSpan closes the list of the next row: it holds the child's elements from the last span's end to its length.
+func (a *Array) AppendSpan() {
+	if len(a.Offsets) == 0 {
+		a.Offsets = append(a.Offsets, 0)
+	}
+	a.Offsets = append(a.Offsets, int32(a.Children[0].Len))
+	a.appendValid()
+}
+
+// AppendNullSpan adds a null list.
+func (a *Array) AppendNullSpan() {
+	if len(a.Offsets) == 0 {
+		a.Offsets = append(a.Offsets, 0)
+	}
+	a.Offsets = append(a.Offsets, a.Offsets[len(a.Offsets)-1])
+	a.appendNull()
+}
+
+// AppendStruct closes a present row of a Struct whose children were appended to.
+func (a *Array) AppendStruct() { a.appendValid() }
+
+func (a *Array) appendValid() {
+	if len(a.Validity) > 0 {
+		a.growValidity()
+		a.Validity[a.Len>>3] |= 1 << (a.Len & 7)
+	}
+	a.Len++
+}
+
+// appendNull starts the bitmap at the first null: most columns never have one.
+func (a *Array) appendNull() {
+	if len(a.Validity) == 0 {
+		for range a.Len >> 3 {
+			a.Validity = append(a.Validity, 0xff)
+		}
+		if a.Len&7 != 0 {
+			a.Validity = append(a.Validity, 1<<(a.Len&7)-1)
+		}
+	}
+	a.growValidity()
+	a.Nulls++
+	a.Len++
+}
+
+func (a *Array) growValidity() {
+	if len(a.Validity) <= a.Len>>3 {
+		a.Validity = append(a.Validity, 0)
+	}
+}
+
+// Batch is consecutive rows of a schema, one Array a field.
+type Batch struct {
+	Rows    int
+	Columns []Array
+}

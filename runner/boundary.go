@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"context"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/offsets"
+)
+
+// Source is where records come from (kafkasrc).
+type Source interface {
+	// Start resolves where a query that has read nothing begins: a number for every partition that the subscription
+	// matches now, never a symbolic offset. A partition that the user named and that is not there, or the other way
+	// round, is an error that lists all of them.
+	Start(ctx context.Context) (offsets.Offsets, error)
+	// View reads, once, what every subscribed partition holds now, with ends for the given isolation level. known
+	// are offsets that the query has already reached: an end below its known offset is asked again a bounded number
+	// of times, since brokers report one for a moment while leadership moves (KAFKA-7703). A topic that is not there is
+	// a NotSetUp fault, unless known has offsets of it: then it is just missing from the view.
+	View(ctx context.Context, isolation batch.Isolation, known offsets.Offsets) (*offsets.View, error)
+	// Read opens a task's pieces for reading, in their order.
+	Read(ctx context.Context, task *batch.Task) (Reader, error)
+}
+
+// Reader reads the pieces of a task, each exactly from From to Until. It is used by one goroutine.
+type Reader interface {
+	// Next returns the next records, never none; they are valid until the next call. After the last piece has reached
+	// its end it returns io.EOF. Records that retention has removed since planning, or a topic that was created
+	// again, are a DataLoss fault.
+	Next(ctx context.Context) (*columns.Records, error)
+	// Piece is the index of the piece that the records of the last Next belong to.
+	Piece() int
+	// Positions lists where reading stands in every piece: From before it began, at least Until when it is done.
+	Positions() []int64
+	// ReadBytes counts what was fetched, as sent by the broker.
+	ReadBytes() int64
+	// Close ends outstanding requests. It is safe to call twice.
+	Close() error
+}
+
+// Decoder turns records into rows of a schema. It is used by one goroutine.
+type Decoder interface {
+	// Schema is what Decode returns, the same on every call.
+	Schema() columns.Schema
+	// Decode returns the rows of records, valid until the next call.
+	Decode(records *columns.Records) (*columns.Batch, error)
+}
+
+// Sink is the table that batches end up in (lakesink).
+type Sink interface {
+	// Table reads the table afresh and says what was applied of the query. A table that is not there is no error.
+	Table(ctx context.Context, query string) (*batch.Table, error)
+	// Create makes the table for the schema if it is not there, and checks that an existing one takes the schema.
+	// It is safe to repeat and to race.
+	Create(ctx context.Context, schema columns.Schema) error
+	// Write starts the data files of one attempt at a task. attempt is in every file's name.
+	Write(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (Writer, error)
+	// Commit makes a batch part of the table: files, bookkeeping and summary at once, and only if the batch before it
+	// is the newest one there. It returns what the table says afterwards. A batch of the same plan hash that is there
+	// already is success. Fenced: another run applied it or went on. UnknownOutcome: nothing is known and nothing was
+	// deleted. Commit outlives the cancellation of ctx once it has begun.
+	Commit(ctx context.Context, commit *batch.Commit) (*batch.Applied, error)
+	// Maintain keeps the table's metadata bounded after a commit. Its failure harms nothing.
+	Maintain(ctx context.Context, applied *batch.Applied) error
+}
+
+// Writer writes the data files of one task. It is used by one goroutine.
+type Writer interface {
+	// Write adds rows; it keeps nothing of the batch after it returns.
+	Write(ctx context.Context, rows *columns.Batch) error
+	// Close finishes the files and describes them. They are not part of the table yet.
+	Close(ctx context.Context) ([]batch.DataFile, error)
+	// Abort gives up: files not yet finished leave nothing behind, finished ones are left for orphan removal. It does
+	// nothing after Close.
+	Abort()
+}
+
+// Log is the checkpoint: the durable record of what was planned and what was done (checkpoint).
+type Log interface {
+	// Query is the query's id; empty if the checkpoint has none yet. A checkpoint with entries but no id is an
+	// Inconsistent fault.
+	Query(ctx context.Context) (string, error)
+	// CreateQuery writes the id if there is none and returns the one that is there in the end.
+	CreateQuery(ctx context.Context, id string) (string, error)
+	// Last lists commits, then offsets, and reads the newest entries. The order matters: what a concurrent run adds
+	// in between can only make the plan newer than the commit.
+	Last(ctx context.Context) (*LogState, error)
+	// PinStart writes where the query starts, once, and returns what is there in the end.
+	PinStart(ctx context.Context, start offsets.Offsets) (offsets.Offsets, error)
+	// WritePlan makes a plan durable and sets its Hash. Fenced if the batch has another plan already.
+	WritePlan(ctx context.Context, plan *batch.Plan) error
+	// WriteCommit marks a batch as done; repeating it is success.
+	WriteCommit(ctx context.Context, batch int64) error
+	// Identity reads what the checkpoint belongs to; nil if it was never written.
+	Identity(ctx context.Context) (*batch.Identity, error)
+	// SetIdentity replaces the identity that Identity or the last SetIdentity returned. Fenced if another run did so.
+	SetIdentity(ctx context.Context, identity *batch.Identity) error
+	// WriteProgress keeps the report of a batch, WriteRun that of a run. They are for people and monitoring.
+	WriteProgress(ctx context.Context, batch int64, report []byte) error
+	WriteRun(ctx context.Context, run string, report []byte) error
+	// Purge removes entries beyond the retained ones: all commits first, then the offsets. Its failure harms nothing.
+	Purge(ctx context.Context, newest int64) error
+}
+
+// LogState is the newest end of the checkpoint.
+type LogState struct {
+	// Plan is the newest plan, nil if there is none. A plan of Spark's has its start filled in.
+	Plan *batch.Plan
+	// Commit is the newest batch marked as done, batch.None if there is none.
+	Commit int64
+	// Start is where the query was pinned to start, nil if it was not.
+	Start offsets.Offsets
+}
+
+// Lease is the polite lock (checkpoint). Nothing relies on it for correctness.
+type Lease interface {
+	// Acquire takes the lease, waiting for a dead owner's to run out. Fenced if another run holds on to it. The
+	// returned context ends when the lease is lost; epoch rises with every owner.
+	Acquire(ctx context.Context) (held context.Context, epoch int64, err error)
+	// Release lets the next run in at once.
+	Release(ctx context.Context) error
+}
