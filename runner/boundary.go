@@ -6,6 +6,7 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/offsets"
+	"sluice/progress"
 )
 
 // Source is where records come from (kafkasrc).
@@ -85,7 +86,7 @@ type Log interface {
 	CreateQuery(ctx context.Context, id string) (string, error)
 	// Last lists commits, then offsets, and reads the newest entries. The order matters: what a concurrent run adds
 	// in between can only make the plan newer than the commit.
-	Last(ctx context.Context) (*LogState, error)
+	Last(ctx context.Context) (*batch.LogState, error)
 	// PinStart writes where the query starts, once, and returns what is there in the end.
 	PinStart(ctx context.Context, start offsets.Offsets) (offsets.Offsets, error)
 	// WritePlan makes a plan durable and sets its Hash. Fenced if the batch has another plan already.
@@ -103,16 +104,6 @@ type Log interface {
 	Purge(ctx context.Context, newest int64) error
 }
 
-// LogState is the newest end of the checkpoint.
-type LogState struct {
-	// Plan is the newest plan, nil if there is none. A plan of Spark's has its start filled in.
-	Plan *batch.Plan
-	// Commit is the newest batch marked as done, batch.None if there is none.
-	Commit int64
-	// Start is where the query was pinned to start, nil if it was not.
-	Start offsets.Offsets
-}
-
 // Lease is the polite lock (checkpoint). Nothing relies on it for correctness.
 type Lease interface {
 	// Acquire takes the lease, waiting for a dead owner's to run out. Fenced if another run holds on to it. The
@@ -120,4 +111,16 @@ type Lease interface {
 	Acquire(ctx context.Context) (held context.Context, epoch int64, err error)
 	// Release lets the next run in at once.
 	Release(ctx context.Context) error
+}
+
+// Reporter is told what happens (progress). Calls come from several goroutines; none may block for long.
+type Reporter interface {
+	// Planned announces a batch that is about to be read: its number, its offsets, and how many are left after it.
+	Planned(batch, offsets, remaining int64, replayed bool)
+	// Advanced adds records that have been read and written to files since the last call.
+	Advanced(records int64)
+	// Committed reports a batch that is in the table.
+	Committed(report *progress.Batch)
+	// Notice tells something that a person should know and that is no error.
+	Notice(message string, attributes ...any)
 }

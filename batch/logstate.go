@@ -1,0 +1,13 @@
+package batch
+
+import "sluice/offsets"
+
+// LogState is the newest end of the checkpoint.
+type LogState struct {
+	// Plan is the newest plan, nil if there is none. A plan of Spark's has its start filled in.
+	Plan *Plan
+	// Commit is the newest batch marked as done, None if there is none.
+	Commit int64
+	// Start is where the query was pinned to start, nil if it was not.
+	Start offsets.Offsets
+}

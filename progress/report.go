@@ -1,0 +1,120 @@
+// Package progress is what a run reports: the report of each batch in Spark's terms, the summary of a run, and the
+// ways to show them (text, JSON lines, a bar on a terminal).
+package progress
+
+import (
+	"encoding/json"
+	"time"
+
+	"sluice/offsets"
+)
+
+// Batch is the report of one committed batch. Its fields are those of Spark's StreamingQueryProgress, so that parsers
+// and dashboards made for Spark go on working; what is ours alone is under "sluice". Rates are per second, rounded to
+// one decimal. Durations are milliseconds.
+type Batch struct {
+	ID                     string            `json:"id"`
+	RunID                  string            `json:"runId"`
+	Name                   string            `json:"name"`
+	Timestamp              Timestamp         `json:"timestamp"`
+	BatchID                int64             `json:"batchId"`
+	BatchDuration          int64             `json:"batchDuration"`
+	NumInputRows           int64             `json:"numInputRows"`
+	InputRowsPerSecond     float64           `json:"inputRowsPerSecond"`
+	ProcessedRowsPerSecond float64           `json:"processedRowsPerSecond"`
+	DurationMs             map[string]int64  `json:"durationMs"`
+	StateOperators         []json.RawMessage `json:"stateOperators"`
+	Sources                []SourceReport    `json:"sources"`
+	Sink                   SinkReport        `json:"sink"`
+	Sluice                 Extra             `json:"sluice"`
+}
+
+// SourceReport is one element of "sources". There is always exactly one.
+type SourceReport struct {
+	Description            string            `json:"description"`
+	StartOffset            offsets.Offsets   `json:"startOffset"`
+	EndOffset              offsets.Offsets   `json:"endOffset"`
+	LatestOffset           offsets.Offsets   `json:"latestOffset"`
+	NumInputRows           int64             `json:"numInputRows"`
+	InputRowsPerSecond     float64           `json:"inputRowsPerSecond"`
+	ProcessedRowsPerSecond float64           `json:"processedRowsPerSecond"`
+	Metrics                map[string]string `json:"metrics"`
+}
+
+// SinkReport is "sink".
+type SinkReport struct {
+	Description   string `json:"description"`
+	NumOutputRows int64  `json:"numOutputRows"`
+}
+
+// Extra is "sluice": what Spark has no field for.
+type Extra struct {
+	// Offsets is the number of offsets planned, at least the records read.
+	Offsets int64 `json:"offsets"`
+	// Rows, DeadLetters and Dropped say where the records went.
+	Rows        int64 `json:"rows"`
+	DeadLetters int64 `json:"deadLetters"`
+	Dropped     int64 `json:"dropped"`
+	// ReadBytes were fetched from Kafka, as sent; WrittenBytes is the size of the data files.
+	ReadBytes    int64 `json:"readBytes"`
+	WrittenBytes int64 `json:"writtenBytes"`
+	Files        int64 `json:"files"`
+	// Snapshot is the table's snapshot that holds the batch.
+	Snapshot int64 `json:"snapshot"`
+	// Replayed says that an earlier run had planned this batch.
+	Replayed bool `json:"replayed"`
+	// Blocked is the number of offsets between the last stable offset and the high watermark when the ends were
+	// frozen: an open transaction holds them back.
+	Blocked int64 `json:"blocked"`
+	// Lag is the number of offsets between the batch's end and the frozen ends.
+	Lag int64 `json:"lag"`
+	// PeakMemoryBytes is the process's largest resident set so far.
+	PeakMemoryBytes int64 `json:"peakMemoryBytes"`
+}
+
+// Summary is the last object of a run.
+type Summary struct {
+	Query   string `json:"query"`
+	QueryID string `json:"queryId"`
+	RunID   string `json:"runId"`
+	// FirstBatch and LastBatch are what this run committed, -1 if nothing.
+	FirstBatch  int64 `json:"firstBatch"`
+	LastBatch   int64 `json:"lastBatch"`
+	Batches     int64 `json:"batches"`
+	Records     int64 `json:"records"`
+	Rows        int64 `json:"rows"`
+	DeadLetters int64 `json:"deadLetters"`
+	// Bytes is the size of the data files written, Files their number.
+	Bytes int64 `json:"bytes"`
+	Files int64 `json:"files"`
+	// CaughtUp says that the ends frozen at the start were reached.
+	CaughtUp bool `json:"caughtUp"`
+	// Lag is the number of offsets between where the query is and the live ends; -1 if they could not be asked.
+	Lag        int64 `json:"lag"`
+	DurationMs int64 `json:"durationMs"`
+	ExitCode   int   `json:"exitCode"`
+	// Stopped says why a run that did not catch up ended: "max-batches", "max-duration", "signal", or "error".
+	Stopped string `json:"stopped,omitempty"`
+	// Blocked is as in Extra.
+	Blocked int64 `json:"blocked,omitempty"`
+	// Table is the table's name and TableLocation where it lives, for whoever wants to look.
+	Table         string `json:"table"`
+	TableLocation string `json:"tableLocation"`
+	Error         string `json:"error,omitempty"`
+}
+
+// Timestamp renders as Spark does: yyyy-MM-dd'T'HH:mm:ss.SSS'Z'.
+type Timestamp struct{ time.Time }
+
+const timestampForm = "2006-01-02T15:04:05.000Z"
+
+// MarshalJSON renders the time in UTC with milliseconds.
+func (t Timestamp) MarshalJSON() ([]byte, error) {
+	return []byte(t.UTC().Format(`"` + timestampForm + `"`)), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Timestamp) UnmarshalJSON(text []byte) (err error) {
+	t.Time, err = time.Parse(`"`+timestampForm+`"`, string(text))
+	return err
+}
