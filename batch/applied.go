@@ -21,6 +21,9 @@ type Applied struct {
 	// Cut says that snapshot expiry ended the walk from the head before it met the ledger's snapshot (or the root), so
 	// that a batch which Spark applied in between may be hidden.
 	Cut bool
+	// CutAt is, where Cut, the sequence number of the oldest snapshot that the walk could reach: only older ones are
+	// hidden.
+	CutAt int64
 }
 
 // Table is one reading of the sink's table.
@@ -33,6 +36,8 @@ type Table struct {
 	Location string
 	// SchemaID and SpecID are the current schema and partition spec.
 	SchemaID, SpecID int
+	// Sequence is the table's last sequence number.
+	Sequence int64
 	// Applied is what it says of the query that was asked for.
 	Applied Applied
 	// Queries maps the id of every query with bookkeeping in the table, ours or Spark's, to its name; Spark's have none.

@@ -34,6 +34,12 @@ type Plan struct {
 	Isolation Isolation
 	// LeaseEpoch is the epoch of the lease that the planning run held, for people to read.
 	LeaseEpoch int64
+	// TableSequence is the table's last sequence number when the plan was made: whatever applied the plan has a higher
+	// one. 0 if unknown.
+	TableSequence int64
+	// Rebuilt is the ledger's plan hash where this entry was rebuilt from the table's ledger after the checkpoint had
+	// lost the original; empty otherwise.
+	Rebuilt string
 	// MaxOffsets is the rate limit in force, 0 for none, for people to read.
 	MaxOffsets int64
 	// TimestampMs is when the plan was made, in milliseconds since 1970.
@@ -53,6 +59,11 @@ func (p *Plan) Ranges() []offsets.Range { return offsets.Between(p.Start, p.End)
 
 // Offsets is the number of offsets that the plan covers, an upper bound on its records.
 func (p *Plan) Offsets() int64 { return offsets.Total(p.Ranges()) }
+
+// Is reports whether this is the plan that a ledger names by its hash.
+func (p *Plan) Is(hash string) bool {
+	return hash != "" && (p.Hash == hash || p.Rebuilt == hash)
+}
 
 // Validate checks what every reader of a plan relies on: the same partitions on both sides, no negative or symbolic
 // offset, no end before its start.
