@@ -11,10 +11,13 @@ type Applied struct {
 	Batch int64
 	// Plan is the plan hash of Batch; empty if Spark applied it.
 	Plan string
-	// Snapshot is the snapshot that applied it.
+	// Snapshot is the snapshot that applied it, 0 if none.
 	Snapshot int64
 	// Ledger is our bookkeeping, nil if we never committed. Its batch may be below Batch if Spark went on after us.
 	Ledger *Ledger
+	// InHistory is the newest batch of this query, ours or Spark's, that a snapshot from the head backwards names; None if
+	// there is none. It differs from Batch after a rollback.
+	InHistory int64
 	// RolledBack says that the ledger's snapshot is no longer part of the table's history: somebody rolled the table
 	// back and rows that the ledger counts are gone.
 	RolledBack bool

@@ -31,6 +31,9 @@ type Ledger struct {
 	// from an expiry.
 	Snapshot int64
 	Sequence int64
+	// Uncounted is the newest batch that carried out a decision about lost rows (Acceptance), None if there was no
+	// such decision. Up to it the accounts count rows that the table may not have.
+	Uncounted int64
 	// TopicIDs are the ids of the topics read, where known.
 	TopicIDs map[string]string
 	Accounts map[offsets.TopicPartition]Account
@@ -69,11 +72,15 @@ func (l *Ledger) Rows() int64 {
 // Advance is the ledger after a batch: prior (nil before the first batch) with the plan's ends and the results' counts
 // added. Snapshot and Sequence are left for the committer, which knows them. It depends on its arguments alone.
 func Advance(prior *Ledger, plan *Plan, query, name, run string, results []TaskResult) *Ledger {
-	l := &Ledger{Query: query, Name: name, Batch: plan.Batch, Plan: plan.Hash, Run: run,
+	l := &Ledger{Query: query, Name: name, Batch: plan.Batch, Plan: plan.Hash, Run: run, Uncounted: None,
 		TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
 	if prior != nil {
+		l.Uncounted = prior.Uncounted
 		maps.Copy(l.TopicIDs, prior.TopicIDs)
 		maps.Copy(l.Accounts, prior.Accounts)
+	}
+	if plan.Accepted != nil {
+		l.Uncounted = plan.Batch
 	}
 	maps.Copy(l.TopicIDs, plan.TopicIDs)
 	for tp, end := range plan.End {
@@ -103,15 +110,17 @@ func Advance(prior *Ledger, plan *Plan, query, name, run string, results []TaskR
 // The stored form: one property sluice.query.<id> with the head, and the topics in it or, where they do not fit, in
 // sluice.query.<id>.0, .1, … of the same commit.
 type ledgerHead struct {
-	V        int           `json:"v"`
-	Name     string        `json:"name"`
-	Batch    int64         `json:"batch"`
-	Snapshot int64         `json:"snapshot"`
-	Sequence int64         `json:"sequence"`
-	Plan     string        `json:"plan"`
-	Run      string        `json:"run"`
-	Parts    int           `json:"parts,omitempty"`
-	Topics   []ledgerTopic `json:"topics,omitempty"`
+	V        int    `json:"v"`
+	Name     string `json:"name"`
+	Batch    int64  `json:"batch"`
+	Snapshot int64  `json:"snapshot"`
+	Sequence int64  `json:"sequence"`
+	Plan     string `json:"plan"`
+	Run      string `json:"run"`
+	// Uncounted is the batch plus one, so that absent means none.
+	Uncounted int64         `json:"uncounted,omitempty"`
+	Parts     int           `json:"parts,omitempty"`
+	Topics    []ledgerTopic `json:"topics,omitempty"`
 }
 
 type ledgerTopic struct {
@@ -123,7 +132,7 @@ type ledgerTopic struct {
 
 // Properties is the ledger as table properties. Every value stays under 3,500 bytes.
 func (l *Ledger) Properties() (map[string]string, error) {
-	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run}
+	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run, Uncounted: l.Uncounted + 1}
 	topics := l.topics()
 	key := LedgerPrefix + l.Query
 	head.Topics = topics
@@ -249,7 +258,7 @@ func ParseLedger(properties map[string]string, query string) (*Ledger, error) {
 		topics = append(topics, more...)
 	}
 	l := &Ledger{Query: query, Name: head.Name, Batch: head.Batch, Plan: head.Plan, Run: head.Run, Snapshot: head.Snapshot,
-		Sequence: head.Sequence, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
+		Sequence: head.Sequence, Uncounted: head.Uncounted - 1, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
 	for _, t := range topics {
 		if t.ID != "" {
 			l.TopicIDs[t.Topic] = t.ID

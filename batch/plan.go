@@ -40,6 +40,8 @@ type Plan struct {
 	// Rebuilt is the ledger's plan hash where this entry was rebuilt from the table's ledger after the checkpoint had
 	// lost the original; empty otherwise.
 	Rebuilt string
+	// Accepted is set where somebody has decided about rows that the table lost; nil otherwise.
+	Accepted *Acceptance
 	// MaxOffsets is the rate limit in force, 0 for none, for people to read.
 	MaxOffsets int64
 	// TimestampMs is when the plan was made, in milliseconds since 1970.
@@ -52,6 +54,32 @@ type Plan struct {
 	Hash string
 	// Foreign marks a plan that Spark wrote: it has none of our fields, Start was taken from the batch before.
 	Foreign bool
+}
+
+// Choice is what to do about rows that a query committed and the table no longer has.
+type Choice string
+
+// The choices.
+const (
+	// Reread reads them again, from where the newest batch still in the table ended.
+	Reread Choice = "reread"
+	// Accept goes on where the checkpoint is: the rows stay gone.
+	Accept Choice = "accept"
+)
+
+// Acceptance records a decision about lost rows in the plan that carries it out, so that a replay knows of it. It holds
+// for one state of the table alone.
+type Acceptance struct {
+	Choice Choice `json:"choice"`
+	// Batch and Snapshot are what the table's bookkeeping said when the decision was made: batch None and snapshot 0
+	// if it had none.
+	Batch    int64 `json:"batch"`
+	Snapshot int64 `json:"snapshot"`
+}
+
+// Covers reports whether the decision was made about what the table says now.
+func (a *Acceptance) Covers(applied *Applied) bool {
+	return a != nil && a.Batch == applied.Batch && a.Snapshot == applied.Snapshot
 }
 
 // Ranges lists what there is to read, in order of topic and partition.
