@@ -24,6 +24,25 @@ const (
 	UnknownOutcome
 )
 
+// String is the name of the class in records and JSON.
+func (c Class) String() string {
+	switch c {
+	case NotSetUp:
+		return "not set up"
+	case Fenced:
+		return "another run is active"
+	case DataLoss:
+		return "data loss"
+	case Inconsistent:
+		return "inconsistent"
+	case BadRecords:
+		return "bad records"
+	case UnknownOutcome:
+		return "unknown outcome"
+	}
+	return "failed"
+}
+
 // Fault is an error with its class and with what to do about it.
 type Fault struct {
 	Class Class

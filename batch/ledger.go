@@ -127,8 +127,13 @@ type ledgerTopic struct {
 	Topic string `json:"t"`
 	ID    string `json:"id,omitempty"`
 	// P holds per partition: number, first, next, epoch, rows, dead letters, dropped, lost.
-	P [][8]int64 `json:"p"`
+	P []row `json:"p"`
 }
+
+// row is one account; as a slice, so that one with too few numbers is noticed.
+type row []int64
+
+const rowLength = 8
 
 // Properties is the ledger as table properties. Every value stays under 3,500 bytes.
 func (l *Ledger) Properties() (map[string]string, error) {
@@ -168,7 +173,7 @@ func (l *Ledger) topics() []ledgerTopic {
 		}
 		a := l.Accounts[tp]
 		t := &topics[len(topics)-1]
-		t.P = append(t.P, [8]int64{int64(tp.Partition), a.First, a.Next, int64(a.Epoch), a.Rows, a.DeadLetters, a.Dropped, a.Lost})
+		t.P = append(t.P, row{int64(tp.Partition), a.First, a.Next, int64(a.Epoch), a.Rows, a.DeadLetters, a.Dropped, a.Lost})
 	}
 	return topics
 }
@@ -199,7 +204,7 @@ func pack(topics []ledgerTopic) ([]string, error) {
 			need := len(row) + 1
 			fresh := len(current) == 0 || current[len(current)-1].Topic != t.Topic
 			if fresh {
-				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: [][8]int64{}})
+				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: []row{}})
 				if err != nil {
 					return nil, err
 				}
@@ -209,7 +214,7 @@ func pack(topics []ledgerTopic) ([]string, error) {
 				if err := flush(); err != nil {
 					return nil, err
 				}
-				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: [][8]int64{}})
+				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: []row{}})
 				if err != nil {
 					return nil, err
 				}
@@ -264,7 +269,14 @@ func ParseLedger(properties map[string]string, query string) (*Ledger, error) {
 			l.TopicIDs[t.Topic] = t.ID
 		}
 		for _, p := range t.P {
-			l.Accounts[offsets.TopicPartition{Topic: t.Topic, Partition: int32(p[0])}] = Account{First: p[1], Next: p[2], Epoch: int32(p[3]),
+			if len(p) != rowLength {
+				return nil, fmt.Errorf("table property %s: an account of topic %q has %d numbers, want %d", key, t.Topic, len(p), rowLength)
+			}
+			tp := offsets.TopicPartition{Topic: t.Topic, Partition: int32(p[0])}
+			if _, ok := l.Accounts[tp]; ok {
+				return nil, fmt.Errorf("table property %s: %s is there twice", key, tp)
+			}
+			l.Accounts[tp] = Account{First: p[1], Next: p[2], Epoch: int32(p[3]),
 				Rows: p[4], DeadLetters: p[5], Dropped: p[6], Lost: p[7]}
 		}
 	}

@@ -87,6 +87,8 @@ type Log interface {
 	// Last lists commits, then offsets, and reads the newest entries. The order matters: what a concurrent run adds
 	// in between can only make the plan newer than the commit.
 	Last(ctx context.Context) (*batch.LogState, error)
+	// ReadPlan reads the plan of one batch; nil if it is not there (purged, or never written).
+	ReadPlan(ctx context.Context, batch int64) (*batch.Plan, error)
 	// PinStart writes where the query starts, once, and returns what is there in the end.
 	PinStart(ctx context.Context, start offsets.Offsets) (offsets.Offsets, error)
 	// WritePlan makes a plan durable and sets its Hash. Fenced if the batch has another plan already.

@@ -1,0 +1,20 @@
+package progress
+
+// RunRecord is what the checkpoint keeps of every run under runs/<run-id>.json, also of idle and failed ones. It is
+// written when the run has begun (state "running") and again when it ends.
+type RunRecord struct {
+	Version int    `json:"version"`
+	RunID   string `json:"runId"`
+	Query   string `json:"query"`
+	QueryID string `json:"queryId"`
+	// State is "running", "done" or "failed". A record that stays "running" is of a run that was killed.
+	State    string     `json:"state"`
+	Started  Timestamp  `json:"started"`
+	Finished *Timestamp `json:"finished,omitempty"`
+	Host     string     `json:"host"`
+	PID      int        `json:"pid"`
+	// Class is the class of the error, empty if there is none.
+	Class string `json:"errorClass,omitempty"`
+	// Summary is what the run did; nil while it is running.
+	Summary *Summary `json:"summary,omitempty"`
+}

@@ -1,0 +1,104 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"sluice/batch"
+	"sluice/offsets"
+	"sluice/progress"
+)
+
+// purgeEvery is after how many batches old entries are removed within a run; a run also does so at its end.
+const purgeEvery = 50
+
+// carryOut takes a durable plan to the table: execute its tasks, reconcile, commit, mark as done.
+func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, began time.Time) error {
+	watch := newStopwatch(r.Now, began)
+	tasks := splitTasks(plan, r.query, r.table, r.Workers, r.MinPartitions)
+	left := int64(-1)
+	if !replayed {
+		left = lag(plan.End, r.view)
+	}
+	r.Reporter.Planned(plan.Batch, plan.Offsets(), left, replayed)
+	watch.lap("walCommit")
+
+	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced}
+	results, err := executor.ExecuteAll(ctx, tasks, r.Workers)
+	if err != nil {
+		return r.because(ctx, err)
+	}
+	if err := batch.Covers(plan, tasks, results); err != nil {
+		return &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
+			Hint: "run again; if it repeats, this is a defect of sluice: keep the log"}
+	}
+	watch.lap("addBatch")
+
+	// From here on the batch is finished even if ctx is cancelled, within the grace.
+	ctx, cancel := outlive(ctx, r.Grace)
+	defer cancel()
+	applied, err := r.Sink.Commit(ctx, &batch.Commit{Query: r.query, Name: r.Name, Run: r.id, Plan: plan, Results: results, TableUUID: r.table.UUID})
+	if err != nil {
+		return err
+	}
+	r.table.Applied = *applied
+	watch.lap("commitBatch")
+	if err := r.Log.WriteCommit(ctx, plan.Batch); err != nil {
+		return err
+	}
+	watch.lap("commitOffsets")
+	r.log.Commit = plan.Batch
+
+	report := r.report(plan, results, replayed, watch)
+	r.count(report)
+	r.Reporter.Committed(report)
+	r.housekeep(ctx, plan.Batch, report)
+	return nil
+}
+
+// because prefers the reason why ctx ended (a signal, the lost lease) to the errors that this led to.
+func (r *run) because(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// housekeep does what may fail without harm: the report for monitoring, bounded metadata, old entries.
+func (r *run) housekeep(ctx context.Context, n int64, report *progress.Batch) {
+	text, err := json.Marshal(report)
+	if err == nil {
+		err = r.Log.WriteProgress(ctx, n, text)
+	}
+	if err != nil {
+		r.Reporter.Notice("the report of the batch was not stored; the batch is in the table", "batch", n, "error", err)
+	}
+	if err := r.Sink.Maintain(ctx, &r.table.Applied); err != nil {
+		r.Reporter.Notice("table maintenance failed; it is tried again later, no row is affected", "batch", n, "error", err)
+	}
+	if r.summary.Batches%purgeEvery == 0 {
+		r.purge(ctx, n)
+	}
+}
+
+func (r *run) purge(ctx context.Context, newest int64) {
+	if err := r.Log.Purge(ctx, newest); err != nil {
+		r.Reporter.Notice("old checkpoint entries were not removed; it is tried again by the next run", "error", err)
+	}
+}
+
+// outlive returns a context that goes on for grace after parent has been cancelled.
+func outlive(parent context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() {
+		timer := time.AfterFunc(grace, func() { cancel(context.Cause(parent)) })
+		context.AfterFunc(ctx, func() { timer.Stop() })
+	})
+	return ctx, func() { stop(); cancel(context.Canceled) }
+}
+
+// emptyPlan reads nothing: it makes a decision about lost rows durable where there is nothing new to read.
+func emptyPlan(n int64, reached offsets.Offsets) *batch.Plan {
+	return &batch.Plan{Batch: n, Start: reached, End: reached}
+}

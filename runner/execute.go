@@ -1,0 +1,103 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"sluice/batch"
+)
+
+// Executor carries out tasks: Kafka to data files. It needs nothing but the task, so another process may run it.
+type Executor struct {
+	Source Source
+	Sink   Sink
+	// NewDecoder makes the decoder of one task.
+	NewDecoder func() Decoder
+	// Advanced is told of records that were read and handed to the files. Optional; called from several goroutines.
+	Advanced func(records int64)
+}
+
+// Execute carries out one task: it reads the pieces, decodes them, and writes files that are not part of the table
+// yet. Every call is an attempt of its own with files of its own, so repeating it is safe. It fails unless every piece
+// was read to its end.
+func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskResult, error) {
+	decoder, attempt := e.NewDecoder(), uuid.NewString()
+	reader, err := e.Source.Read(ctx, task)
+	if err != nil {
+		return nil, fmt.Errorf("open task %d of batch %d for reading: %w", task.Index, task.Batch, err)
+	}
+	defer reader.Close()
+	writer, err := e.Sink.Write(ctx, task, attempt, decoder.Schema())
+	if err != nil {
+		return nil, fmt.Errorf("open files of task %d of batch %d: %w", task.Index, task.Batch, err)
+	}
+	defer writer.Abort()
+
+	result := &batch.TaskResult{Version: batch.FormatVersion, Query: task.Query, Batch: task.Batch, Plan: task.Plan, Index: task.Index,
+		Attempt: attempt, SchemaID: task.SchemaID, SpecID: task.SpecID, Pieces: make([]batch.PieceResult, len(task.Pieces))}
+	for i, p := range task.Pieces {
+		result.Pieces[i] = batch.PieceResult{Piece: p, Position: p.From}
+	}
+	if err := e.drain(ctx, reader, decoder, writer, result); err != nil {
+		return nil, fmt.Errorf("task %d of batch %d: %w", task.Index, task.Batch, err)
+	}
+	if result.Files, err = writer.Close(ctx); err != nil {
+		return nil, fmt.Errorf("finish files of task %d of batch %d: %w", task.Index, task.Batch, err)
+	}
+	return result, nil
+}
+
+func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, writer Writer, result *batch.TaskResult) error {
+	for {
+		records, err := reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := decoder.Decode(records)
+		if err != nil {
+			return err
+		}
+		if err := writer.Write(ctx, rows); err != nil {
+			return err
+		}
+		piece := &result.Pieces[reader.Piece()]
+		piece.Delivered += int64(records.Rows)
+		piece.Rows += int64(rows.Rows)
+		if e.Advanced != nil {
+			e.Advanced(int64(records.Rows))
+		}
+	}
+	for i, position := range reader.Positions() {
+		result.Pieces[i].Position = position
+	}
+	result.ReadBytes = reader.ReadBytes()
+	return nil
+}
+
+// ExecuteAll carries out tasks, workers at a time. The first failure stops the others.
+func (e *Executor) ExecuteAll(ctx context.Context, tasks []batch.Task, workers int) ([]batch.TaskResult, error) {
+	results := make([]batch.TaskResult, len(tasks))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, workers))
+	for i := range tasks {
+		group.Go(func() error {
+			result, err := e.Execute(ctx, &tasks[i])
+			if err == nil {
+				results[i] = *result
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return results, nil
+}

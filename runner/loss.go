@@ -1,0 +1,54 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+
+	"sluice/batch"
+	"sluice/offsets"
+)
+
+// checkLoss compares what a query is about to read from (positions, with the topic ids that it knew there) with what
+// the log holds now. Records that are gone, and logs that are no longer the ones the query read, are one DataLoss fault
+// that lists every partition. Gaps inside the log are none of its business: compaction and transactions leave them.
+func checkLoss(positions offsets.Offsets, topicIDs map[string]string, view *offsets.View) error {
+	var losses []string
+	recreated := map[string]bool{}
+	for _, topic := range positions.Topics() {
+		was, is := topicIDs[topic], view.TopicIDs[topic]
+		if was != "" && is != "" && was != is {
+			recreated[topic] = true
+			losses = append(losses, fmt.Sprintf("topic %s was deleted and created again: its id was %s and is %s", topic, was, is))
+		}
+	}
+	for _, tp := range positions.Partitions() {
+		if recreated[tp.Topic] {
+			continue
+		}
+		at := positions[tp]
+		bounds, ok := view.Partitions[tp]
+		switch {
+		case !ok:
+			losses = append(losses, fmt.Sprintf("%s is gone; the query had reached offset %d", tp, at))
+		case bounds.Start > at:
+			losses = append(losses, fmt.Sprintf("%s: offsets [%d,%d), %d in all, were deleted before they were read; the log starts at %d now", tp, at, bounds.Start, bounds.Start-at, bounds.Start))
+		case bounds.HighWatermark < at:
+			losses = append(losses, fmt.Sprintf("%s ends at offset %d, before offset %d, which the query has reached: the log was truncated or replaced", tp, bounds.HighWatermark, at))
+		}
+	}
+	if len(losses) == 0 {
+		return nil
+	}
+	return &batch.Fault{Class: batch.DataLoss, Message: "records are gone from Kafka: " + list(losses),
+		Hint: "nothing was read or changed; to go on without those records start a new query (new name and checkpoint) with startingOffsets at the log's start, and raise the topic's retention above the longest pause of this job",
+	}
+}
+
+// list joins the first few of many.
+func list(items []string) string {
+	const most = 10
+	if len(items) > most {
+		return fmt.Sprintf("%s; and %d more", strings.Join(items[:most], "; "), len(items)-most)
+	}
+	return strings.Join(items, "; ")
+}

@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/batch"
+	"sluice/offsets"
+)
+
+func TestLossNamesEveryPartitionWithItsExactRange(t *testing.T) {
+	view := holding([2]int64{8, 12}, [2]int64{0, 40}, [2]int64{0, 100})
+	err := checkLoss(offsets.Offsets{tp(0): 5, tp(1): 52, tp(2): 100, tp(9): 3}, nil, view)
+	if batch.ClassOf(err) != batch.DataLoss {
+		t.Fatalf("got %v, want a DataLoss fault", err)
+	}
+	for _, part := range []string{"t-0: offsets [5,8), 3 in all", "t-1 ends at offset 40, before offset 52", "t-9 is gone; the query had reached offset 3"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("got %q, want it to contain %q", err, part)
+		}
+	}
+	if strings.Contains(err.Error(), "t-2") {
+		t.Errorf("got %q, but t-2 lost nothing", err)
+	}
+}
+
+// https://github.com/quickwit-oss/quickwit/issues/1602: every offset fits, only the topic id tells.
+func TestARecreatedTopicIsALossWhateverItsOffsets(t *testing.T) {
+	for _, end := range []int64{60, 100, 150} {
+		err := checkLoss(at(100), map[string]string{"t": "id-0"}, holding([2]int64{0, end}))
+		if batch.ClassOf(err) != batch.DataLoss || !strings.Contains(err.Error(), "id-0") || !strings.Contains(err.Error(), "id-1") {
+			t.Errorf("end %d: got %v, want a DataLoss fault with both ids", end, err)
+		}
+	}
+}
+
+// https://github.com/apache/pinot/issues/19161: control records and compaction leave gaps, which are no loss.
+func TestGapsAndOpenTransactionsAreNoLoss(t *testing.T) {
+	view := holding([2]int64{0, 30})
+	view.Partitions[tp(0)] = offsets.Bounds{Start: 20, End: 25, HighWatermark: 40}
+	if err := checkLoss(at(30), map[string]string{"t": "id-1"}, view); err != nil {
+		t.Errorf("got %v; the last stable offset may lie below what was read uncommitted", err)
+	}
+	if err := checkLoss(at(20), map[string]string{}, view); err != nil {
+		t.Error(err)
+	}
+}

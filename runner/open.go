@@ -1,0 +1,169 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"sluice/batch"
+)
+
+// mainTable is the role of the table that rows go to.
+const mainTable = "main"
+
+// preflight asks everything that may be missing before the first object is written: a first run with a wrong topic
+// name or catalog leaves nothing behind. The lease is an object, so this comes before it.
+func (r *run) preflight(ctx context.Context) (err error) {
+	if r.query, err = r.Log.Query(ctx); err != nil || r.query != "" {
+		return err
+	}
+	if r.start, err = r.Source.Start(ctx); err != nil {
+		return err
+	}
+	_, err = r.admit(ctx)
+	return err
+}
+
+// open finds out who we are and what checkpoint and table say. The order of reading makes every observation
+// one-sided: table, commits, offsets. A batch's plan precedes its snapshot precedes its marker, so what a rival adds
+// meanwhile can only make the later reading newer.
+func (r *run) open(ctx context.Context) (err error) {
+	if r.query == "" {
+		if err := r.identify(ctx); err != nil {
+			return err
+		}
+	}
+	r.record(ctx, nil, nil)
+	if r.identity, err = r.Log.Identity(ctx); err != nil {
+		return err
+	}
+	if err := r.openTable(ctx); err != nil {
+		return err
+	}
+	if r.log, err = r.Log.Last(ctx); err != nil {
+		return err
+	}
+	r.view, err = r.Source.View(ctx, r.isolation(), r.known())
+	if err != nil {
+		return err
+	}
+	return r.checkIdentity(ctx)
+}
+
+// identify gives the checkpoint its query id. A rival may have done so while we waited for the lease.
+func (r *run) identify(ctx context.Context) (err error) {
+	if r.query, err = r.Log.Query(ctx); err != nil || r.query != "" {
+		return err
+	}
+	id, err := r.admit(ctx)
+	if err != nil {
+		return err
+	}
+	r.query, err = r.Log.CreateQuery(ctx, id)
+	return err
+}
+
+// admit decides which id a checkpoint without one gets. A table that remembers a query of this name, or one of Spark's,
+// which have no names, means that the checkpoint was lost or the wrong one was given: a new id would read everything
+// again (SPARK-55058).
+func (r *run) admit(ctx context.Context) (string, error) {
+	table, err := r.Sink.Table(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	var suspects []string
+	for _, id := range slices.Sorted(maps.Keys(table.Queries)) {
+		if name := table.Queries[id]; name == r.Name {
+			suspects = append(suspects, id)
+		} else if name == "" {
+			suspects = append(suspects, id+" (Spark)")
+		}
+	}
+	switch {
+	case r.Adopt != "":
+		if _, ok := table.Queries[r.Adopt]; !ok {
+			return "", &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table has no bookkeeping of query %s to adopt", r.Adopt),
+				Hint: "give --adopt one of: " + strings.Join(suspects, ", ")}
+		}
+		return r.Adopt, nil
+	case len(suspects) > 0 && !r.NewQuery:
+		return "", &batch.Fault{Class: batch.Inconsistent,
+			Message: fmt.Sprintf("the checkpoint is empty, but the table holds batches that query %q may have written: %s", r.Name, strings.Join(suspects, ", ")),
+			Hint:    "point checkpoint at the folder that was used before; if it is lost, --adopt ID continues where the table is; --new-query starts over and reads from startingOffsets"}
+	}
+	return uuid.NewString(), nil
+}
+
+// openTable reads the table and makes it if this checkpoint never had one.
+func (r *run) openTable(ctx context.Context) (err error) {
+	if r.table, err = r.Sink.Table(ctx, r.query); err != nil {
+		return err
+	}
+	if !r.table.Exists {
+		if was := r.tableWas(); was != "" && r.LostRows == "" {
+			return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table %s is gone; this query wrote to the one with UUID %s", r.Table, was),
+				Hint: "bring the table back, or " + lostRowsHint + " with a new table"}
+		}
+		if err := r.Sink.Create(ctx, r.schema()); err != nil {
+			return err
+		}
+		r.shaped = true
+		if r.table, err = r.Sink.Table(ctx, r.query); err != nil {
+			return err
+		}
+	}
+	if was := r.tableWas(); was != "" && was != r.table.UUID && r.LostRows == "" {
+		return &batch.Fault{Class: batch.Inconsistent,
+			Message: fmt.Sprintf("the table %s is not the one this query wrote to: its UUID is %s and was %s (dropped and created again?)", r.Table, r.table.UUID, was),
+			Hint:    "bring the old table back, or " + lostRowsHint}
+	}
+	return nil
+}
+
+func (r *run) tableWas() string {
+	if r.identity == nil {
+		return ""
+	}
+	return r.identity.Tables[mainTable]
+}
+
+// checkIdentity compares the job with what the checkpoint belongs to, and writes that down the first time. What is
+// free to change is not in it.
+func (r *run) checkIdentity(ctx context.Context) error {
+	is := &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName,
+		Tables: map[string]string{mainTable: r.table.UUID}, Keys: r.Keys}
+	if was := r.identity; was != nil {
+		if err := r.sameQuery(was, is); err != nil {
+			return err
+		}
+		if maps.Equal(was.Tables, is.Tables) && maps.Equal(was.Keys, is.Keys) {
+			return nil
+		}
+	}
+	if err := r.Log.SetIdentity(ctx, is); err != nil {
+		return err
+	}
+	r.identity = is
+	return nil
+}
+
+func (r *run) sameQuery(was, is *batch.Identity) error {
+	var changes []string
+	for _, c := range []struct{ what, was, is string }{{"name", was.Name, is.Name}, {"Kafka cluster", was.ClusterID, is.ClusterID}, {"sink", was.Sink, is.Sink}} {
+		if c.was != c.is && c.was != "" {
+			changes = append(changes, fmt.Sprintf("%s was %s and is %s", c.what, c.was, c.is))
+		}
+	}
+	if len(changes) > 0 {
+		return &batch.Fault{Class: batch.Inconsistent, Message: "this checkpoint belongs to another query: " + list(changes),
+			Hint: "use the checkpoint of this query, or give the changed one a new name and checkpoint"}
+	}
+	if r.CheckKeys == nil {
+		return nil
+	}
+	return r.CheckKeys(was.Keys, is.Keys)
+}

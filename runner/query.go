@@ -1,0 +1,93 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sluice/batch"
+	"sluice/progress"
+)
+
+// Options are how a query runs. All but Name, SinkName and Keys may change from run to run.
+type Options struct {
+	// Name is the query's name.
+	Name string
+	// SinkName says which table this is, without secrets; Keys are the job keys that make a new query when they change.
+	SinkName string
+	Keys     map[string]string
+	// CheckKeys compares the keys a checkpoint was made with and those of this run; an error forbids the run. Optional.
+	CheckKeys func(was, is map[string]string) error
+	// Isolation is what new plans read; a replay keeps its plan's.
+	Isolation batch.Isolation
+	// MaxOffsetsPerTrigger bounds the offsets of a batch, 0 for no bound.
+	MaxOffsetsPerTrigger int64
+	// MaxBatches bounds the batches of a run, MaxDuration the time after which no further one begins; 0 for no bound.
+	MaxBatches  int
+	MaxDuration time.Duration
+	// Workers is how many tasks run at a time; MinPartitions how many tasks a batch has at least (a hint, as in Spark).
+	Workers       int
+	MinPartitions int
+	// Grace bounds what is still finished after ctx has been cancelled: the commit in hand and its marker.
+	Grace time.Duration
+	// Adopt gives a checkpoint without identity this query id; NewQuery lets it take a new one although the table holds
+	// bookkeeping of this name. At most one is set.
+	Adopt    string
+	NewQuery bool
+	// LostRows decides, for this run, about rows that the table lost. Empty: the run stops and asks.
+	LostRows batch.Choice
+	// Table names the table to people, SourceName the source in progress reports.
+	Table      string
+	SourceName string
+	// Now is the clock. It reaches reports and plans, never the data.
+	Now func() time.Time
+	// ExitCode is what the process will exit with for an error, for the record of the run.
+	ExitCode func(error) int
+}
+
+// ErrInterrupted is the cause to cancel a run's context with when a person or a scheduler asks it to stop.
+var ErrInterrupted = errors.New("stopped before everything available was read; the next run goes on from here")
+
+// Query is a named job, topics to table. One value serves one run.
+type Query struct {
+	Source     Source
+	Sink       Sink
+	Log        Log
+	Lease      Lease
+	Reporter   Reporter
+	NewDecoder func() Decoder
+	Options
+}
+
+// Run drains what is available now and returns what it did, also when it fails. It may be started at any time, any
+// number of times at once, and killed anywhere: the table has every record of every planned range once.
+//
+// Cancelling ctx stops it at a safe point: a batch that is being read is dropped (its plan is replayed by the next
+// run), a commit in hand is finished within Grace. The error is then the cause of the cancellation.
+func (q *Query) Run(ctx context.Context) (*progress.Summary, error) {
+	r := newRun(q)
+	err := r.do(ctx)
+	return r.finish(ctx, err), err
+}
+
+// do is the life of a run: open, recover, freeze, and batch after batch until the frozen ends.
+func (r *run) do(ctx context.Context) (err error) {
+	if err := r.preflight(ctx); err != nil {
+		return err
+	}
+	held, epoch, err := r.Lease.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	r.held, r.epoch = true, epoch
+	if err := r.open(held); err != nil {
+		return err
+	}
+	if err := r.recover(held); err != nil {
+		return err
+	}
+	if err := r.freeze(held); err != nil {
+		return err
+	}
+	return r.batches(held)
+}

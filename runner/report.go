@@ -1,0 +1,159 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strconv"
+	"time"
+
+	"sluice/batch"
+	"sluice/progress"
+)
+
+// stopwatch splits the time of a batch into Spark's phases.
+type stopwatch struct {
+	now         func() time.Time
+	began, last time.Time
+	laps        map[string]int64
+}
+
+func newStopwatch(now func() time.Time, began time.Time) *stopwatch {
+	return &stopwatch{now: now, began: began, last: began, laps: map[string]int64{}}
+}
+
+func (w *stopwatch) lap(phase string) {
+	t := w.now()
+	w.laps[phase] = t.Sub(w.last).Milliseconds()
+	w.last = t
+}
+
+func (r *run) report(plan *batch.Plan, results []batch.TaskResult, replayed bool, watch *stopwatch) *progress.Batch {
+	took := watch.last.Sub(watch.began)
+	watch.laps["triggerExecution"] = took.Milliseconds()
+	extra := progress.Extra{Offsets: plan.Offsets(), Snapshot: r.table.Applied.Snapshot, Replayed: replayed,
+		Blocked: r.summary.Blocked, Lag: lag(plan.End, r.view), PeakMemoryBytes: progress.PeakMemory()}
+	var records int64
+	for _, result := range results {
+		extra.ReadBytes += result.ReadBytes
+		for _, p := range result.Pieces {
+			records += p.Delivered
+			extra.Rows += p.Rows
+			extra.DeadLetters += p.DeadLetters
+			extra.Dropped += p.Dropped
+		}
+		for _, f := range result.Files {
+			extra.Files++
+			extra.WrittenBytes += f.Bytes
+		}
+	}
+	rate := perSecond(records, took)
+	return &progress.Batch{ID: r.query, RunID: r.id, Name: r.Name, Timestamp: progress.Timestamp{Time: watch.began}, BatchID: plan.Batch,
+		BatchDuration: took.Milliseconds(), NumInputRows: records, InputRowsPerSecond: rate, ProcessedRowsPerSecond: rate,
+		DurationMs: watch.laps, StateOperators: []json.RawMessage{},
+		Sources: []progress.SourceReport{{Description: r.SourceName, StartOffset: plan.Start, EndOffset: plan.End, LatestOffset: r.view.Ends(),
+			NumInputRows: records, InputRowsPerSecond: rate, ProcessedRowsPerSecond: rate, Metrics: r.behind(plan)}},
+		Sink:   progress.SinkReport{Description: r.SinkName, NumOutputRows: extra.Rows},
+		Sluice: extra,
+	}
+}
+
+// behind is Spark's Kafka metrics: how far the batch's ends are from the frozen ones.
+func (r *run) behind(plan *batch.Plan) map[string]string {
+	if len(plan.End) == 0 {
+		return map[string]string{}
+	}
+	least, most, sum := int64(math.MaxInt64), int64(0), int64(0)
+	for tp, end := range plan.End {
+		n := max(0, r.view.Partitions[tp].End-end)
+		least, most, sum = min(least, n), max(most, n), sum+n
+	}
+	average := float64(sum) / float64(len(plan.End))
+	return map[string]string{"minOffsetsBehindLatest": strconv.FormatInt(least, 10), "maxOffsetsBehindLatest": strconv.FormatInt(most, 10),
+		"avgOffsetsBehindLatest": strconv.FormatFloat(average, 'f', 1, 64)}
+}
+
+// perSecond is a rate rounded half up to one decimal; times under a millisecond count as one.
+func perSecond(n int64, took time.Duration) float64 {
+	return math.Round(float64(n)/max(took, time.Millisecond).Seconds()*10) / 10
+}
+
+func (r *run) count(b *progress.Batch) {
+	s := &r.summary
+	if s.FirstBatch == batch.None {
+		s.FirstBatch = b.BatchID
+	}
+	s.LastBatch = b.BatchID
+	s.Batches++
+	s.Records += b.NumInputRows
+	s.Rows += b.Sluice.Rows
+	s.DeadLetters += b.Sluice.DeadLetters
+	s.Bytes += b.Sluice.WrittenBytes
+	s.Files += b.Sluice.Files
+}
+
+// finish writes down how the run ended and lets the next one in. Nothing in it can fail the run.
+func (r *run) finish(ctx context.Context, err error) *progress.Summary {
+	ctx, cancel := outlive(ctx, r.Grace)
+	defer cancel()
+	s := &r.summary
+	s.QueryID, s.ExitCode = r.query, r.ExitCode(err)
+	if r.table != nil {
+		s.TableLocation = r.table.Location
+	}
+	if err != nil {
+		s.Error, s.Stopped = err.Error(), "error"
+		if errors.Is(err, ErrInterrupted) {
+			s.Stopped = "signal"
+		}
+	}
+	if err == nil {
+		s.Lag = r.liveLag(ctx)
+		if s.Batches%purgeEvery != 0 { // a run that failed or was overtaken deletes nothing
+			r.purge(ctx, s.LastBatch)
+		}
+	}
+	s.DurationMs = r.Now().Sub(r.started).Milliseconds()
+	if r.query != "" {
+		r.record(ctx, err, s)
+	}
+	if r.held {
+		if err := r.Lease.Release(ctx); err != nil {
+			r.Reporter.Notice("the lease was not released; the next run may have to wait for it to run out", "error", err)
+		}
+	}
+	return s
+}
+
+// liveLag is the distance to the live end of the log, not the frozen one; -1 if it could not be asked.
+func (r *run) liveLag(ctx context.Context) int64 {
+	view, err := r.Source.View(ctx, r.Isolation, r.reached)
+	if err != nil {
+		r.Reporter.Notice("the live end of the log could not be read; lag is unknown", "error", err)
+		return -1
+	}
+	return lag(r.reached, view)
+}
+
+// record keeps what is known of this run in the checkpoint: with a summary once it has ended.
+func (r *run) record(ctx context.Context, failure error, s *progress.Summary) {
+	host, _ := os.Hostname() // for people; a host without a name is no reason to fail
+	record := progress.RunRecord{Version: batch.FormatVersion, RunID: r.id, Query: r.Name, QueryID: r.query, State: "running",
+		Started: progress.Timestamp{Time: r.started}, Host: host, PID: os.Getpid(), Summary: s}
+	if s != nil {
+		record.State = "done"
+		record.Finished = &progress.Timestamp{Time: r.Now()}
+	}
+	if failure != nil {
+		record.State, record.Class = "failed", batch.ClassOf(failure).String()
+	}
+	text, err := json.Marshal(record)
+	if err == nil {
+		err = r.Log.WriteRun(ctx, r.id, text)
+	}
+	if err != nil {
+		r.Reporter.Notice("the record of this run was not stored", "error", err)
+	}
+}
