@@ -127,11 +127,11 @@ type ledgerTopic struct {
 	Topic string `json:"t"`
 	ID    string `json:"id,omitempty"`
 	// P holds per partition: number, first, next, epoch, rows, dead letters, dropped, lost.
-	P []row `json:"p"`
+	P []ledgerRow `json:"p"`
 }
 
-// row is one account; as a slice, so that one with too few numbers is noticed.
-type row []int64
+// ledgerRow is one account; as a slice, so that one with too few numbers is noticed.
+type ledgerRow []int64
 
 const rowLength = 8
 
@@ -173,7 +173,7 @@ func (l *Ledger) topics() []ledgerTopic {
 		}
 		a := l.Accounts[tp]
 		t := &topics[len(topics)-1]
-		t.P = append(t.P, row{int64(tp.Partition), a.First, a.Next, int64(a.Epoch), a.Rows, a.DeadLetters, a.Dropped, a.Lost})
+		t.P = append(t.P, ledgerRow{int64(tp.Partition), a.First, a.Next, int64(a.Epoch), a.Rows, a.DeadLetters, a.Dropped, a.Lost})
 	}
 	return topics
 }
@@ -204,7 +204,7 @@ func pack(topics []ledgerTopic) ([]string, error) {
 			need := len(row) + 1
 			fresh := len(current) == 0 || current[len(current)-1].Topic != t.Topic
 			if fresh {
-				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: []row{}})
+				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: []ledgerRow{}})
 				if err != nil {
 					return nil, err
 				}
@@ -214,7 +214,7 @@ func pack(topics []ledgerTopic) ([]string, error) {
 				if err := flush(); err != nil {
 					return nil, err
 				}
-				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: []row{}})
+				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: []ledgerRow{}})
 				if err != nil {
 					return nil, err
 				}
