@@ -60,7 +60,8 @@ def file_io_properties():
         "s3.access-key-id": "AWS_ACCESS_KEY_ID",
         "s3.secret-access-key": "AWS_SECRET_ACCESS_KEY",
     }
-    return {key: os.environ[name] for key, name in names.items() if os.environ.get(name)}
+    found = {key: os.environ[name] for key, name in names.items() if os.environ.get(name)}
+    return {"s3.region": "us-east-1"} | found
 
 
 def newest_metadata(location):
@@ -256,5 +257,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (duckdb.Error, pyarrow.ArrowException, pyiceberg.exceptions.NoSuchTableError, OSError, ValueError) as error:
+    except (duckdb.Error, pyarrow.ArrowException, pyiceberg.exceptions.NoSuchTableError, OSError, TypeError, ValueError) as error:
         sys.exit(f"read_table: {type(error).__name__}: {error}")
