@@ -1,0 +1,246 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"sluice/offsets"
+)
+
+// Verdict is what the judge says of a partition, or of the whole.
+type Verdict string
+
+// The verdicts, from best to worst.
+const (
+	// Proved: every row that the ledgers count is there once, or was seen to be deleted by others.
+	Proved Verdict = "proved"
+	// Unproven: nothing contradicts, but something could not be checked; CannotProve says what.
+	Unproven Verdict = "unproven"
+	// Broken: witnesses contradict each other; Problems say which.
+	Broken Verdict = "broken"
+)
+
+// Report is what Table found. Its JSON form only ever gains fields.
+type Report struct {
+	// OK says that no witness contradicts another: there are no Problems. What was not checked is in CannotProve.
+	OK      bool    `json:"ok"`
+	Verdict Verdict `json:"verdict"`
+	// Table, TableUUID and Location identify the table, Snapshot is the one that was read; 0 if it has none.
+	Table     string `json:"table"`
+	TableUUID string `json:"tableUuid"`
+	Location  string `json:"location"`
+	Snapshot  int64  `json:"snapshot"`
+	// Batches is how many batches the table says were applied: of the query asked for, or of all.
+	Batches int64 `json:"batches"`
+	// Rows counts rows of the topics that ledgers cover, Expected what the ledgers count.
+	Rows     int64 `json:"rows"`
+	Expected int64 `json:"expected"`
+	// Duplicates, Missing, Unexpected and DeletedByOthers are sums over the partitions.
+	Duplicates      int64 `json:"duplicates"`
+	Missing         int64 `json:"missing"`
+	Unexpected      int64 `json:"unexpected"`
+	DeletedByOthers int64 `json:"deletedByOthers"`
+	// Unaccounted counts missing rows that may have been deleted by others, or lost with somebody's consent: what is
+	// left of the evidence does not tell.
+	Unaccounted int64 `json:"unaccounted"`
+	// Unattributed counts rows that Spark has, or may have, written under a query's id: no ledger counts them.
+	Unattributed int64 `json:"unattributed"`
+	// DeadLetters, Dropped and Lost are what the ledgers count.
+	DeadLetters int64 `json:"deadLetters"`
+	Dropped     int64 `json:"dropped"`
+	Lost        int64 `json:"lost"`
+	// ForeignRows counts rows of topics that no ledger covers, and rows without a position. They are not judged.
+	ForeignRows int64 `json:"foreignRows"`
+	// Files and Bytes are the table's data files.
+	Files      int64       `json:"files"`
+	Bytes      int64       `json:"bytes"`
+	Queries    []Query     `json:"queries"`
+	Partitions []Partition `json:"partitions"`
+	// Foreign counts the rows of each topic that no ledger covers.
+	Foreign map[string]int64 `json:"foreign,omitempty"`
+	// Problems are contradictions. After the first few of a kind the rest is counted in one more.
+	Problems []Problem `json:"problems"`
+	// CannotProve lists what was not checked, and why.
+	CannotProve []Limit `json:"cannotProve"`
+	// Notes are worth knowing and no fault: a batch that the next run will finish, for instance.
+	Notes []string `json:"notes"`
+}
+
+// Query is one ledger of the table.
+type Query struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Batch is the newest batch applied, Snapshot the snapshot that applied it.
+	Batch    int64 `json:"batch"`
+	Snapshot int64 `json:"snapshot"`
+	// Rows, DeadLetters, Dropped and Lost are its totals.
+	Rows        int64 `json:"rows"`
+	DeadLetters int64 `json:"deadLetters"`
+	Dropped     int64 `json:"dropped"`
+	Lost        int64 `json:"lost"`
+}
+
+// Partition is what was found of one partition of a topic that ledgers cover. Without Kafka's word,
+//
+//	Rows + DeletedByOthers + Missing + Unaccounted = Expected + Duplicates + Unexpected + Unattributed.
+type Partition struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	// From and Until are what the ledgers say was read, together; both 0 if none did.
+	From  int64 `json:"from"`
+	Until int64 `json:"until"`
+	// Queries are the ids of the queries that read it.
+	Queries []string `json:"queries"`
+	// Rows counts its rows in the table, Expected those that the ledgers count.
+	Rows     int64 `json:"rows"`
+	Expected int64 `json:"expected"`
+	// Duplicates counts rows beyond one for each query that read the offset. Unexpected counts rows at offsets that no
+	// query has read, and rows beyond the ledgers' count. Missing counts rows that should be there.
+	Duplicates      int64 `json:"duplicates"`
+	Missing         int64 `json:"missing"`
+	Unexpected      int64 `json:"unexpected"`
+	DeletedByOthers int64 `json:"deletedByOthers"`
+	Unaccounted     int64 `json:"unaccounted"`
+	Unattributed    int64 `json:"unattributed"`
+	// DeadLetters, Dropped and Lost are what the ledgers count.
+	DeadLetters int64 `json:"deadLetters"`
+	Dropped     int64 `json:"dropped"`
+	Lost        int64 `json:"lost"`
+	// Kafka is what Kafka was asked; nil if it was not or could not be.
+	Kafka   *Kafka  `json:"kafka,omitempty"`
+	Verdict Verdict `json:"verdict"`
+}
+
+// Kafka is the comparison of a partition with what Kafka still holds.
+type Kafka struct {
+	// From and Until are the offsets compared.
+	From  int64 `json:"from"`
+	Until int64 `json:"until"`
+	// Records counts what Kafka holds there, Absent those of them that are no rows. NotThere counts rows at offsets
+	// where Kafka has no record: compacted, or read with another isolation level.
+	Records  int64 `json:"records"`
+	Absent   int64 `json:"absent"`
+	NotThere int64 `json:"notThere"`
+}
+
+// Kind names a kind of problem or limit. The names are stable.
+type Kind string
+
+// The kinds of problems.
+const (
+	DuplicateRows      Kind = "duplicate-rows"
+	MissingRows        Kind = "missing-rows"
+	UnexpectedRows     Kind = "unexpected-rows"
+	FileGone           Kind = "file-gone"
+	FileUnreadable     Kind = "file-unreadable"
+	FileSize           Kind = "file-size"
+	FileRows           Kind = "file-rows"
+	FileBounds         Kind = "file-bounds"
+	FileTwice          Kind = "file-twice"
+	ManifestGone       Kind = "manifest-gone"
+	ManifestUnreadable Kind = "manifest-unreadable"
+	LedgerUnreadable   Kind = "ledger-unreadable"
+	LedgerImpossible   Kind = "ledger-impossible"
+	LedgerMissing      Kind = "ledger-missing"
+	LedgerSnapshot     Kind = "ledger-snapshot"
+	LedgerBehind       Kind = "ledger-behind"
+	BatchTwice         Kind = "batch-twice"
+	CheckpointBehind   Kind = "checkpoint-behind"
+	CheckpointAhead    Kind = "checkpoint-ahead"
+	CheckpointDiffers  Kind = "checkpoint-differs"
+	TableReplaced      Kind = "table-replaced"
+)
+
+// The kinds of limits.
+const (
+	NoSource          Kind = "no-source"
+	NoCheckpoint      Kind = "no-checkpoint"
+	NoLedger          Kind = "no-ledger"
+	LedgerUnconfirmed Kind = "ledger-unconfirmed"
+	Expired           Kind = "expired"
+	Recreated         Kind = "recreated"
+	NotInKafka        Kind = "not-in-kafka"
+	DeadLettersOnly   Kind = "dead-letters"
+	DeletionsUnread   Kind = "deletions-unread"
+	LossAccepted      Kind = "loss-accepted"
+	WrittenBySpark    Kind = "written-by-spark"
+	SharedPartitions  Kind = "shared-partitions"
+	FilesUnread       Kind = "files-unread"
+	RowsUnread        Kind = "rows-unread"
+	RunActive         Kind = "run-active"
+)
+
+// Problem is a contradiction between two witnesses.
+type Problem struct {
+	Kind Kind `json:"kind"`
+	// What says what is wrong, Evidence who contradicts whom, and Todo what to do about it.
+	What     string `json:"what"`
+	Evidence string `json:"evidence"`
+	Todo     string `json:"todo"`
+	// Query is the id of the query that it is about; empty if it cannot be told.
+	Query string `json:"query,omitempty"`
+	// Topic and Partition say where, nil if it is about no single partition.
+	Topic     string `json:"topic,omitempty"`
+	Partition *int32 `json:"partition,omitempty"`
+	// Offsets are the first few, ascending. Among says that Count of these and what follows them are meant, not all.
+	Offsets []Span `json:"offsets,omitempty"`
+	Among   bool   `json:"among,omitempty"`
+	// Count is the number of rows, or of further problems of the same kind.
+	Count int64 `json:"count,omitempty"`
+	// Files are the paths of the files concerned, the first few.
+	Files []string `json:"files,omitempty"`
+}
+
+// String is the problem on one line.
+func (p Problem) String() string { return sentence(p.What, p.Evidence, p.Todo) }
+
+// Limit is something that was not proven.
+type Limit struct {
+	Kind Kind `json:"kind"`
+	// What says what was not checked, Why the reason, Todo how it could be; Todo may be empty.
+	What string `json:"what"`
+	Why  string `json:"why"`
+	Todo string `json:"todo,omitempty"`
+}
+
+// String is the limit on one line.
+func (l Limit) String() string { return sentence(l.What, l.Why, l.Todo) }
+
+func sentence(what, why, todo string) string {
+	s := what
+	if why != "" {
+		s += ": " + why
+	}
+	if todo != "" {
+		s += "; " + todo
+	}
+	return s
+}
+
+// Span is the offsets [From, Until).
+type Span struct {
+	From  int64 `json:"from"`
+	Until int64 `json:"until"`
+}
+
+// String renders 17 or 20-25, both ends included.
+func (s Span) String() string {
+	if s.Until == s.From+1 {
+		return fmt.Sprint(s.From)
+	}
+	return fmt.Sprintf("%d-%d", s.From, s.Until-1)
+}
+
+func spansText(spans []Span) string {
+	parts := make([]string, len(spans))
+	for i, s := range spans {
+		parts[i] = s.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// at fills in where a problem is.
+func (p Problem) at(tp offsets.TopicPartition) Problem {
+	p.Topic, p.Partition = tp.Topic, &tp.Partition
+	return p
+}
