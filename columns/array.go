@@ -109,6 +109,12 @@ func (a *Array) AppendNullSpan() {
 // AppendStruct closes a present row of a Struct whose children were appended to.
 func (a *Array) AppendStruct() { a.appendValid() }
 
+// AppendPresent closes a present row of a column of fixed width whose value was appended to the kind's field.
+func (a *Array) AppendPresent() { a.appendValid() }
+
+// AppendNull closes a null row of a column of fixed width; a value, whichever, was appended to the kind's field.
+func (a *Array) AppendNull() { a.appendNull() }
+
 func (a *Array) appendValid() {
 	if len(a.Validity) > 0 {
 		a.growValidity()

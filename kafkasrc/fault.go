@@ -1,0 +1,68 @@
+package kafkasrc
+
+import (
+	"fmt"
+
+	"sluice/batch"
+	"sluice/offsets"
+)
+
+// Cause says how records were lost.
+type Cause string
+
+// The causes.
+const (
+	// Retention: the log start has moved past them, by retention or by DeleteRecords.
+	Retention Cause = "retention"
+	// Recreated: the topic was deleted and created again.
+	Recreated Cause = "recreated"
+	// Diverged: the log ends before them, although it once held them.
+	Diverged Cause = "diverged"
+	// Missing: the topic or the partition is gone.
+	Missing Cause = "missing"
+)
+
+// Loss says which offsets of a partition can no longer be read. It is the Err of every DataLoss fault of this package.
+type Loss struct {
+	offsets.Range
+	Cause Cause
+}
+
+// Error names the range and the cause.
+func (l *Loss) Error() string {
+	return fmt.Sprintf("%s: offsets %d to %d are gone (%s)", l.TopicPartition, l.From, l.Until-1, l.Cause)
+}
+
+func lost(r offsets.Range, cause Cause, message, hint string) error {
+	return &batch.Fault{Class: batch.DataLoss, Message: message, Hint: hint, Err: &Loss{Range: r, Cause: cause}}
+}
+
+func notSetUp(hint, format string, args ...any) error {
+	return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// corrupt is a batch that cannot be what a producer sent. The reader adds topic and partition.
+type corrupt struct {
+	base   int64
+	reason string
+	// inTransit says that the checksum does not fit, which fetching again may cure.
+	inTransit bool
+}
+
+func (c *corrupt) Error() string {
+	return fmt.Sprintf("record batch at offset %d: %s", c.base, c.reason)
+}
+
+func corruptf(base int64, format string, args ...any) error {
+	return &corrupt{base: base, reason: fmt.Sprintf(format, args...)}
+}
+
+// tooLarge is a batch that needs more memory than is allowed.
+type tooLarge struct {
+	base  int64
+	limit int
+}
+
+func (t *tooLarge) Error() string {
+	return fmt.Sprintf("record batch at offset %d: it needs more than the %d bytes allowed", t.base, t.limit)
+}

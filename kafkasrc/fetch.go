@@ -1,0 +1,263 @@
+package kafkasrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"sluice/batch"
+	"sluice/offsets"
+)
+
+// answer is what one Fetch brought: at least one complete batch, and the position behind the last one.
+type answer struct {
+	log     []byte
+	aborted []abortedTxn
+	next    int64
+}
+
+// fetcher gets the bytes at a position, through leader changes, throttling and brokers that come back, or says why it
+// cannot. It is used by one goroutine at a time.
+type fetcher struct {
+	source *Source
+	level  int8
+	// pinned holds the id of each topic that is read. A topic of a plan that does not tell is pinned to what is found
+	// first.
+	pinned map[string]topicID
+	// follower is the replica that the leader has sent us to (KIP-392); refused partitions go to the leader only.
+	follower map[offsets.TopicPartition]int32
+	refused  map[offsets.TopicPartition]bool
+	// byName says that a broker was too old to be asked by topic id, so that it could not tell a topic that was created
+	// again.
+	byName bool
+	read   int64
+}
+
+func newFetcher(s *Source, level int8) *fetcher {
+	return &fetcher{
+		source:   s,
+		level:    level,
+		pinned:   map[string]topicID{},
+		follower: map[offsets.TopicPartition]int32{},
+		refused:  map[offsets.TopicPartition]bool{},
+	}
+}
+
+// attempt is the state of one call of fetch.
+type attempt struct {
+	piece  batch.Piece
+	tp     offsets.TopicPartition
+	offset int64
+	// stale is the metadata answer that has been found out of date.
+	stale int
+	// beyond counts the answers that the position is beyond the end of the log.
+	beyond int
+}
+
+// errRedirected says that the leader wants a replica to be asked.
+var errRedirected = errors.New("the leader sends to another replica")
+
+// emptyAnswer says that the broker has nothing to give at a position, although the plan goes on.
+type emptyAnswer struct{ high, stable int64 }
+
+func (e *emptyAnswer) Error() string {
+	return fmt.Sprintf("the broker answers without records (high watermark %d, last stable offset %d)", e.high, e.stable)
+}
+
+// fetch gets the batches at offset. It returns a fault when they cannot be read, and when nothing was got in
+// Limits.NoProgress.
+func (f *fetcher) fetch(ctx context.Context, piece batch.Piece, offset int64) (answer, error) {
+	try := &attempt{piece: piece, tp: piece.Range().TopicPartition, offset: offset}
+	began := time.Now()
+	for n := 0; ; n++ {
+		got, err := f.once(ctx, try)
+		if err == nil {
+			return got, nil
+		}
+		if errors.Is(err, errRedirected) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return answer{}, context.Cause(ctx)
+		}
+		if permanent(err) {
+			return answer{}, f.give(try, err)
+		}
+		var never *neverReached
+		waited := time.Since(began)
+		if waited >= f.source.limits.NoProgress || errors.As(err, &never) && waited >= f.source.limits.Connect {
+			return answer{}, f.stuck(try, waited, err)
+		}
+		if err := pause(ctx, f.source.limits.backoff(n)); err != nil {
+			return answer{}, err
+		}
+	}
+}
+
+// give adds to an error that is final where reading stood, unless it is a fault, which does.
+func (f *fetcher) give(try *attempt, err error) error {
+	var fault *batch.Fault
+	if errors.As(err, &fault) {
+		return err
+	}
+	return f.source.unanswered(fmt.Errorf("read %s at %d: %w", try.piece.Range(), try.offset, err))
+}
+
+func (f *fetcher) stuck(try *attempt, waited time.Duration, err error) error {
+	if absent(err) {
+		rest := offsets.Range{TopicPartition: try.tp, From: try.offset, Until: try.piece.Until}
+		return lost(rest, Missing, fmt.Sprintf("read %s at %d: %v", try.piece.Range(), try.offset, err),
+			"The topic or partition was deleted with records that are planned and not yet read.")
+	}
+	message := fmt.Sprintf("no progress reading %s: the position is %d, the target %d, and for %s nothing more came",
+		try.tp, try.offset, try.piece.Until, waited.Round(time.Millisecond))
+	var empty *emptyAnswer
+	if errors.As(err, &empty) {
+		hint := "Look at the partition's leader and replicas, then run again."
+		if f.level != 0 && empty.stable < try.piece.Until && empty.high >= try.piece.Until {
+			hint = "A transaction that is still open holds the records back; run again when its producer has ended it or it has timed out."
+		}
+		return &batch.Fault{Message: message, Hint: hint, Err: err}
+	}
+	return &batch.Fault{Message: message, Hint: "It may pass: run again. If it does not, look at the brokers' state.", Err: f.source.unanswered(err)}
+}
+
+// once sends one Fetch and judges the answer. An error that is not permanent may pass.
+func (f *fetcher) once(ctx context.Context, try *attempt) (answer, error) {
+	t, err := f.locate(ctx, try)
+	if err != nil {
+		return answer{}, err
+	}
+	at, err := t.leaderOf(try.tp)
+	if err != nil {
+		try.stale = t.asked
+		return answer{}, err
+	}
+	broker := at.broker
+	if follower, ok := f.follower[try.tp]; ok {
+		broker = follower
+	}
+	resp, err := f.source.ask(ctx, broker, f.request(try, t, at))
+	if err != nil {
+		f.refuseFollower(try.tp)
+		try.stale = t.asked
+		return answer{}, f.tooLong(try, err)
+	}
+	fetched := resp.(*kmsg.FetchResponse)
+	if fetched.Version < 13 {
+		f.byName = true
+	}
+	if err := kerr.ErrorForCode(fetched.ErrorCode); err != nil {
+		return answer{}, fmt.Errorf("broker %d: %w", broker, err)
+	}
+	for i := range fetched.Topics {
+		for j := range fetched.Topics[i].Partitions {
+			if p := &fetched.Topics[i].Partitions[j]; p.Partition == try.tp.Partition {
+				return f.judge(ctx, try, t, p)
+			}
+		}
+	}
+	// A throttled broker answers for no partition at all (KIP-219).
+	return answer{}, fmt.Errorf("broker %d answers nothing for %s", broker, try.tp)
+}
+
+// locate looks the topic up and makes sure that it is the one that was planned.
+func (f *fetcher) locate(ctx context.Context, try *attempt) (*topic, error) {
+	name := try.tp.Topic
+	topics, err := f.source.cluster.lookup(ctx, []string{name}, map[string]int{name: try.stale})
+	if err != nil {
+		return nil, err
+	}
+	t := topics[name]
+	if t.err != nil {
+		try.stale = t.asked
+		if errors.Is(t.err, kerr.TopicAuthorizationFailed) {
+			return nil, notAllowed("Describe", name)
+		}
+		return nil, fmt.Errorf("topic %s: %w", name, t.err)
+	}
+	return t, f.sameTopic(try.piece, t, try.offset)
+}
+
+// sameTopic compares the topic's id with that of the plan: a topic that was deleted and created again has other records
+// at the same offsets. Reading must not go on, whatever its offsets are
+// (https://github.com/quickwit-oss/quickwit/issues/1602).
+func (f *fetcher) sameTopic(piece batch.Piece, t *topic, offset int64) error {
+	planned, found := piece.TopicID, t.id.String()
+	if planned == "" {
+		planned = f.pinned[piece.Topic].String()
+	}
+	if planned != "" && found != "" && planned != found {
+		rest := offsets.Range{TopicPartition: piece.Range().TopicPartition, From: offset, Until: piece.Until}
+		return lost(rest, Recreated,
+			fmt.Sprintf("topic %s was deleted and created again: its id was %s and is %s", piece.Topic, planned, found),
+			"What was not read of the old topic is gone; its offsets mean nothing in the new one.")
+	}
+	if found != "" {
+		f.pinned[piece.Topic] = t.id
+	}
+	return nil
+}
+
+func (f *fetcher) request(try *attempt, t *topic, at leader) kmsg.Request {
+	options := f.source.options
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis = int32(f.source.limits.FetchWait / time.Millisecond)
+	req.MinBytes = 1
+	req.MaxBytes = int32(options.FetchBytes)
+	req.IsolationLevel = f.level
+	req.SessionEpoch = -1 // no session: every request stands alone
+	if !f.refused[try.tp] {
+		req.Rack = f.source.settings.rack
+	}
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition = try.tp.Partition
+	p.CurrentLeaderEpoch = at.epoch
+	p.FetchOffset = try.offset
+	p.PartitionMaxBytes = int32(options.FetchBytes)
+	rt := kmsg.NewFetchRequestTopic()
+	rt.Topic, rt.TopicID = try.tp.Topic, t.id
+	rt.Partitions = append(rt.Partitions, p)
+	req.Topics = append(req.Topics, rt)
+	if t.id == (topicID{}) {
+		return fetchByName{req}
+	}
+	return req
+}
+
+// fetchByName is a Fetch of the last version that names topics: a cluster in the middle of an upgrade may know the
+// versions that need topic ids and have none.
+type fetchByName struct{ *kmsg.FetchRequest }
+
+// MaxVersion bounds the version that franz-go chooses.
+func (fetchByName) MaxVersion() int16 { return 12 }
+
+// tooLong turns the client's refusal of an answer that is too large into an error of its own. Brokers send a batch whole
+// however large it is (KIP-74). The library does not export the error, a test pins its text.
+func (f *fetcher) tooLong(try *attempt, err error) error {
+	if strings.Contains(err.Error(), "BrokerMaxReadBytes") {
+		return batchTooLarge(try.tp, &tooLarge{base: try.offset, limit: f.source.options.MaxBatchBytes})
+	}
+	return err
+}
+
+func batchTooLarge(tp offsets.TopicPartition, err *tooLarge) error {
+	return &batch.Fault{
+		Class:   batch.BadRecords,
+		Message: tp.String(),
+		Hint:    "Raise the limit on the size of a record batch (maxBatchBytes), and with it the memory.",
+		Err:     err,
+	}
+}
+
+func (f *fetcher) refuseFollower(tp offsets.TopicPartition) {
+	if _, ok := f.follower[tp]; ok {
+		delete(f.follower, tp)
+		f.refused[tp] = true
+	}
+}

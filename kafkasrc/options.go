@@ -1,0 +1,192 @@
+package kafkasrc
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/batch"
+	"sluice/offsets"
+)
+
+// Options says what to read from where. Validate checks everything that needs no broker.
+type Options struct {
+	// Client holds Kafka client properties under their Java names. Unknown names are errors.
+	Client map[string]string
+	// Subscription says which partitions to read.
+	Subscription Subscription
+	// Starting says where a query begins that has read nothing.
+	Starting Starting
+	// IncludeHeaders asks for the record headers.
+	IncludeHeaders bool
+	// FetchBytes is how much one Fetch asks for, 1 MiB if 0. The client properties max.partition.fetch.bytes and
+	// fetch.max.bytes come before it, the smaller of the two. A record batch that is larger is read all the same.
+	FetchBytes int
+	// MaxBatchBytes is the most that one record batch may need, compressed or not; 128 MiB if 0, at most 1 GiB. A
+	// larger one is an error that names it: the bound on what broken or hostile bytes can allocate.
+	MaxBatchBytes int
+	// Limits bound how long anything is tried.
+	Limits Limits
+}
+
+// Limits bound retries and waiting. A zero field takes its default.
+type Limits struct {
+	// Connect is how long a broker may be unreachable that has not answered yet in this run. 8 s.
+	Connect time.Duration
+	// Control is how long one question about topics and offsets may take, retries included. 30 s.
+	Control time.Duration
+	// NoProgress is how long a Reader tries without its position moving. 2 min.
+	NoProgress time.Duration
+	// Backoff is the pause before the first retry; it doubles up to ten times that. 100 ms, or retry.backoff.ms.
+	Backoff time.Duration
+	// FetchWait is how long the broker holds a Fetch that has nothing to answer. 500 ms.
+	FetchWait time.Duration
+	// Repeats is how often an answer is asked for again that should not be: an end below what the query has reached, a
+	// partition or topic that was there before, a record batch with a bad checksum. 5.
+	Repeats int
+}
+
+func (l Limits) withDefaults(backoff time.Duration) Limits {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	set(&l.Connect, 8*time.Second)
+	set(&l.Control, 30*time.Second)
+	set(&l.NoProgress, 2*time.Minute)
+	set(&l.Backoff, backoff)
+	set(&l.FetchWait, 500*time.Millisecond)
+	if l.Repeats == 0 {
+		l.Repeats = 5
+	}
+	return l
+}
+
+// Subscription names the partitions to read: exactly one field is set.
+type Subscription struct {
+	// Topics are read with all their partitions.
+	Topics []string
+	// Pattern matches topics anywhere in their name, as Spark does with its admin client: write ^orders$ for the whole
+	// name. The syntax is RE2, which is Java's without look-around, back references and possessive quantifiers.
+	// Internal topics never match.
+	Pattern string
+	// Assign lists single partitions.
+	Assign []offsets.TopicPartition
+}
+
+// Starting says where to begin; the zero value is the earliest offset of every partition. At most one field is set.
+type Starting struct {
+	// Latest begins at the end.
+	Latest bool
+	// Offsets names every assigned partition and no other; offsets.Earliest and offsets.Latest are allowed.
+	Offsets offsets.Offsets
+	// Timestamp begins at the first record that is not older, or at the end where there is none.
+	Timestamp time.Time
+}
+
+// Validate reports every fault that can be found without a broker.
+func (o Options) Validate() error {
+	_, err := o.settings()
+	_, patternErr := o.Subscription.compile()
+	return errors.Join(err, patternErr, o.Subscription.validate(), o.Starting.validate(), o.validateSizes())
+}
+
+func (o Options) validateSizes() error {
+	if o.FetchBytes < 0 || o.FetchBytes > maxBatchBytes || o.MaxBatchBytes < 0 || o.MaxBatchBytes > maxBatchBytes {
+		return fmt.Errorf("fetch size %d and batch size limit %d: both are between 0 and %d bytes", o.FetchBytes, o.MaxBatchBytes, maxBatchBytes)
+	}
+	return nil
+}
+
+const (
+	defaultFetchBytes    = 1 << 20
+	defaultMaxBatchBytes = 128 << 20
+	maxBatchBytes        = 1 << 30
+)
+
+func (s Subscription) validate() error {
+	given := 0
+	for _, set := range []bool{len(s.Topics) > 0, s.Pattern != "", len(s.Assign) > 0} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return fmt.Errorf("%d of subscribe, subscribePattern and assign are given, exactly one is needed", given)
+	}
+	var errs []error
+	for _, topic := range s.names() {
+		if err := validTopic(topic); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// names lists the topics that are named, each once; nil for a pattern.
+func (s Subscription) names() []string {
+	names := slices.Clone(s.Topics)
+	for _, tp := range s.Assign {
+		names = append(names, tp.Topic)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (s Subscription) compile() (*regexp.Regexp, error) {
+	if s.Pattern == "" {
+		return nil, nil
+	}
+	pattern, err := regexp.Compile(s.Pattern)
+	if err != nil {
+		return nil, fmt.Errorf("subscribePattern %q: %w (the syntax is RE2: no look-around, no back references)", s.Pattern, err)
+	}
+	return pattern, nil
+}
+
+// validTopic applies Kafka's rule, so that a typing error is not taken for a topic that is missing.
+func validTopic(name string) error {
+	legal := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-'
+	}
+	switch {
+	case name == "", name == ".", name == "..", len(name) > 249:
+		return fmt.Errorf("topic %q: no topic can have this name", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return !legal(r) }):
+		return fmt.Errorf("topic %q: a name has letters, digits, '.', '_' and '-' only; use subscribePattern for a pattern", name)
+	}
+	return nil
+}
+
+func (s Starting) validate() error {
+	given := 0
+	for _, set := range []bool{s.Latest, s.Offsets != nil, !s.Timestamp.IsZero()} {
+		if set {
+			given++
+		}
+	}
+	if given > 1 {
+		return errors.New("latest, offsets and a timestamp are given to start from, at most one is allowed")
+	}
+	for _, tp := range s.Offsets.Partitions() {
+		if s.Offsets[tp] < offsets.Earliest {
+			return fmt.Errorf("starting offset %d of %s: no offset is below %d", s.Offsets[tp], tp, offsets.Earliest)
+		}
+	}
+	return nil
+}
+
+// isolationLevel is the protocol's number.
+func isolationLevel(level batch.Isolation) (int8, error) {
+	switch level {
+	case batch.ReadCommitted:
+		return 1, nil
+	case batch.ReadUncommitted:
+		return 0, nil
+	}
+	return 0, fmt.Errorf("isolation level %q is neither %s nor %s", level, batch.ReadCommitted, batch.ReadUncommitted)
+}

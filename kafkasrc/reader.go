@@ -1,0 +1,345 @@
+package kafkasrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/offsets"
+)
+
+// Reader reads pieces one after the other, each exactly from From to Until. It is used by one goroutine.
+type Reader struct {
+	source *Source
+	// ctx is that of the outstanding request, which outlives the call of Next that sent it.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	pieces    []batch.Piece
+	positions []int64
+	// piece is the index of the piece in hand.
+	piece int
+
+	fetcher *fetcher
+	ahead   *ahead
+	// rest is what is left of the answer in hand.
+	rest    []byte
+	aborts  abortFilter
+	decoder decoder
+	block   columns.Records
+	// damaged counts how often the batch at hand came with a bad checksum.
+	damaged int
+	read    int64
+	failed  error
+}
+
+// ahead is a Fetch on its way.
+type ahead struct {
+	piece  int
+	offset int64
+	done   chan struct{}
+	got    answer
+	err    error
+}
+
+func newReader(ctx context.Context, s *Source, pieces []batch.Piece, level int8) *Reader {
+	r := &Reader{
+		source:  s,
+		pieces:  slices.Clone(pieces),
+		fetcher: newFetcher(s, level),
+		decoder: decoder{decompressor: decompressor{limit: s.options.MaxBatchBytes}, headers: s.options.IncludeHeaders},
+		block:   newBlock(),
+	}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	for _, p := range pieces {
+		r.positions = append(r.positions, p.From)
+	}
+	return r
+}
+
+func newBlock() columns.Records {
+	return columns.Records{
+		Key:   columns.Array{Kind: columns.Binary},
+		Value: columns.Array{Kind: columns.Binary},
+		Headers: columns.Array{Kind: columns.List, Children: []columns.Array{
+			{Kind: columns.Struct, Children: []columns.Array{{Kind: columns.String}, {Kind: columns.Binary}}},
+		}},
+	}
+}
+
+// Next returns the next records, at least one and at most some thousand of one piece and one timestamp type. They are
+// valid until the next call. After the last piece has reached its end it returns io.EOF. A record batch that is broken is
+// an error that names topic, partition and offset; records that are gone are a DataLoss fault. After an error the reader
+// is done for: the error comes again.
+func (r *Reader) Next(ctx context.Context) (*columns.Records, error) {
+	if r.failed != nil {
+		return nil, r.failed
+	}
+	r.block.Reset()
+	for {
+		ready, err := r.step(ctx)
+		if err != nil {
+			if ctx.Err() == nil { // a call that was given up may be repeated
+				r.failed = err
+			}
+			return nil, err
+		}
+		if ready {
+			return &r.block, nil
+		}
+	}
+}
+
+// step does one thing: decode records of the batch in hand, take the next batch in hand, or the next answer. It reports
+// whether the block is to be handed out.
+func (r *Reader) step(ctx context.Context) (ready bool, err error) {
+	if r.decoder.left > 0 {
+		return r.decode()
+	}
+	if len(r.rest) > 0 {
+		return r.nextBatch()
+	}
+	if r.block.Rows > 0 {
+		return true, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return false, context.Cause(ctx)
+	}
+	return false, r.nextAnswer(ctx)
+}
+
+func (r *Reader) decode() (ready bool, err error) {
+	piece := &r.pieces[r.piece]
+	if r.block.Rows == 0 {
+		r.block.Topic, r.block.Partition = piece.Topic, piece.Partition
+		r.block.TimestampType = r.decoder.batch.timestampType
+	} else if r.block.TimestampType != r.decoder.batch.timestampType {
+		return true, nil
+	}
+	if err := r.decoder.fill(&r.block, r.positions[r.piece], piece.Until); err != nil {
+		return false, r.broken(err)
+	}
+	if r.decoder.left == 0 {
+		r.reach(r.decoder.batch.next)
+	} else {
+		r.reach(r.decoder.last + 1)
+	}
+	return full(&r.block), nil
+}
+
+// reach moves the position forward; batches that end before it, as a broker may send, change nothing.
+func (r *Reader) reach(offset int64) {
+	r.positions[r.piece] = max(r.positions[r.piece], offset)
+}
+
+// nextBatch takes a batch off the answer. What nobody is to see is passed over without being decompressed.
+func (r *Reader) nextBatch() (ready bool, err error) {
+	bytes, rest, err := cut(r.rest)
+	if err != nil {
+		return false, r.broken(err)
+	}
+	if r.rest = rest; bytes == nil { // cut off by the broker at the limit of the answer
+		r.rest = nil
+		return false, nil
+	}
+	until := r.pieces[r.piece].Until
+	if bytes[atMagic] == 2 && baseOffset(bytes) >= until {
+		r.reach(until) // compaction has left nothing before it
+	}
+	if r.positions[r.piece] >= until {
+		r.rest = nil
+		return false, nil
+	}
+	if nextOffset(bytes) <= r.positions[r.piece] {
+		return false, nil
+	}
+	if err := r.decoder.open(bytes); err != nil {
+		return false, r.openFailed(err)
+	}
+	r.damaged = 0
+	if hidden, err := r.hidden(); err != nil || hidden {
+		return false, err
+	}
+	if err := r.decoder.unpack(); err != nil {
+		return false, r.broken(err)
+	}
+	if r.decoder.left == 0 {
+		r.reach(r.decoder.batch.next)
+	}
+	return false, nil
+}
+
+// hidden reports whether the batch in hand holds control markers or, under read_committed, records of an aborted
+// transaction; then the position is moved past it.
+func (r *Reader) hidden() (bool, error) {
+	b := &r.decoder.batch
+	aborted := false
+	if r.fetcher.level != 0 {
+		r.aborts.reach(b.next - 1)
+		aborted = b.transactional() && r.aborts.hides(b.producer)
+	}
+	if !aborted && !b.control() {
+		return false, nil
+	}
+	if aborted && b.control() {
+		ends, err := r.decoder.abortMarker()
+		if err != nil {
+			return false, r.broken(err)
+		}
+		if ends {
+			r.aborts.close(b.producer)
+		}
+	}
+	r.decoder.drop()
+	r.reach(b.next)
+	return true, nil
+}
+
+// openFailed fetches a batch with a bad checksum again: if it was damaged on the way, that cures it.
+func (r *Reader) openFailed(err error) error {
+	var c *corrupt
+	if errors.As(err, &c) && c.inTransit && r.damaged < min(2, r.source.limits.Repeats) {
+		r.damaged++
+		r.rest = nil
+		r.discardAhead()
+		return nil
+	}
+	return r.broken(err)
+}
+
+// broken adds topic and partition to what is wrong with a batch.
+func (r *Reader) broken(err error) error {
+	tp := r.pieces[r.piece].Range().TopicPartition
+	var large *tooLarge
+	if errors.As(err, &large) {
+		return batchTooLarge(tp, large)
+	}
+	return &batch.Fault{
+		Class:   batch.BadRecords,
+		Message: tp.String(),
+		Hint:    "The broker holds bytes that no consumer can read: kafka-dump-log shows them; to go on, the batch must be removed or skipped.",
+		Err:     err,
+	}
+}
+
+// nextAnswer waits for the answer at the position, and sends for the one after it.
+func (r *Reader) nextAnswer(ctx context.Context) error {
+	for r.piece < len(r.pieces) && r.positions[r.piece] >= r.pieces[r.piece].Until {
+		if r.piece+1 == len(r.pieces) {
+			return r.finish(ctx)
+		}
+		r.piece++
+	}
+	if len(r.pieces) == 0 {
+		return io.EOF
+	}
+	position := r.positions[r.piece]
+	if a := r.ahead; a != nil && (a.piece != r.piece || a.offset != position) {
+		r.discardAhead()
+	}
+	if r.ahead == nil {
+		r.send(r.piece, position)
+	}
+	select {
+	case <-r.ahead.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	got, err := r.ahead.got, r.ahead.err
+	r.ahead = nil
+	r.read = r.fetcher.read
+	if err != nil {
+		return err
+	}
+	r.rest = got.log
+	r.aborts.reset(got.aborted)
+	r.sendFollowing(got.next)
+	return nil
+}
+
+// sendFollowing asks for what comes after an answer that ends before next, in this piece or in one of the following.
+func (r *Reader) sendFollowing(next int64) {
+	if next <= r.positions[r.piece] { // a broken answer
+		return
+	}
+	if next < r.pieces[r.piece].Until {
+		r.send(r.piece, next)
+		return
+	}
+	for i := r.piece + 1; i < len(r.pieces); i++ {
+		if r.positions[i] < r.pieces[i].Until {
+			r.send(i, r.positions[i])
+			return
+		}
+	}
+}
+
+func (r *Reader) send(piece int, offset int64) {
+	a := &ahead{piece: piece, offset: offset, done: make(chan struct{})}
+	r.ahead = a
+	go func() {
+		defer close(a.done)
+		a.got, a.err = r.fetcher.fetch(r.ctx, r.pieces[piece], offset)
+	}()
+}
+
+func (r *Reader) discardAhead() {
+	if r.ahead != nil {
+		<-r.ahead.done
+		r.ahead = nil
+	}
+}
+
+// finish makes sure, where the brokers could not, that no topic was created again while it was read by its name. A
+// topic that is gone by now was there until it had been read.
+func (r *Reader) finish(ctx context.Context) error {
+	r.discardAhead()
+	if !r.fetcher.byName {
+		return io.EOF
+	}
+	var partitions []offsets.TopicPartition
+	for _, p := range r.pieces {
+		partitions = append(partitions, p.Range().TopicPartition)
+	}
+	var told map[string]*topic
+	err := r.source.retry(ctx, r.source.limits.Control, func(ctx context.Context) (err error) {
+		told, err = r.source.cluster.metadata(ctx, topicsOf(partitions))
+		return err
+	})
+	if err != nil {
+		return r.source.unanswered(fmt.Errorf("check the ids of the topics that were read: %w", err))
+	}
+	for _, p := range r.pieces {
+		if t := told[p.Topic]; t != nil && t.err == nil {
+			if err := r.fetcher.sameTopic(p, t, p.From); err != nil {
+				return err
+			}
+		}
+	}
+	return io.EOF
+}
+
+// Piece is the index of the piece that the records of the last Next belong to.
+func (r *Reader) Piece() int { return r.piece }
+
+// Positions lists where reading stands in every piece: From before it began, at least Until when it is done. A position
+// is behind all records handed out, and moves also where batches have none.
+func (r *Reader) Positions() []int64 { return slices.Clone(r.positions) }
+
+// ReadBytes counts the bytes of record batches fetched, compressed as the broker sent them.
+func (r *Reader) ReadBytes() int64 { return r.read }
+
+// Close ends the outstanding request and frees the buffers. It is safe to call twice.
+func (r *Reader) Close() error {
+	r.cancel()
+	r.discardAhead()
+	r.decoder.close()
+	if r.failed == nil {
+		r.failed = errors.New("the reader is closed")
+	}
+	return nil
+}

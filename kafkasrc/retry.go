@@ -1,0 +1,82 @@
+package kafkasrc
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sluice/batch"
+)
+
+// pause waits for d, or returns the error of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// backoff is the pause before the retry with the given number, 0 being the first.
+func (l Limits) backoff(retry int) time.Duration {
+	return min(l.Backoff<<min(retry, 10), 10*l.Backoff)
+}
+
+// retry calls try until it succeeds, fails for good, or limit is over; then the last error tells why. A broker that was
+// never reached gets Limits.Connect only. Each call gets what is left of the time.
+func (s *Source) retry(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	began := time.Now()
+	var last error
+	for n := 0; ; n++ {
+		err := try(bounded)
+		if err == nil || permanent(err) {
+			return err
+		}
+		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
+			last = err
+		}
+		var never *neverReached
+		if errors.As(err, &never) && time.Since(began) >= s.limits.Connect {
+			return last
+		}
+		if pause(bounded, s.limits.backoff(n)) == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("gave up after %s: %w", limit, last)
+	}
+}
+
+// permanent reports whether asking again cannot help: faults are final, and so is what the broker or the TLS handshake
+// says of our rights and of our request. Everything else may pass.
+func permanent(err error) bool {
+	var fault *batch.Fault
+	var firstRead *kgo.ErrFirstReadEOF
+	return errors.As(err, &fault) || errors.As(err, &firstRead) || tlsRejected(err) ||
+		errors.Is(err, kerr.UnsupportedVersion) || errors.Is(err, kerr.InvalidRequest) ||
+		errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.SaslAuthenticationFailed) ||
+		errors.Is(err, kgo.ErrClientClosed)
+}
+
+func tlsRejected(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host) ||
+		errors.As(err, &record) || errors.As(err, &alert)
+}
