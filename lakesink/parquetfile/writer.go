@@ -1,0 +1,259 @@
+// Package parquetfile writes Parquet files from columns: what a reader or decoder left in columns.Array goes into pages
+// without ever becoming a row or a boxed value. It knows nothing of tables; what a table format needs to know of a file
+// (sizes, counts, bounds by field id) is in the Summary.
+//
+// The bytes follow the Parquet specification (https://parquet.apache.org/docs/file-format/): version 1 data pages, PLAIN
+// values, dictionaries for constant columns, field ids on every node, a page index. Other encodings of integers would
+// save a few percent, but Iceberg's reader for Spark refuses them before version 1.10
+// (https://github.com/apache/iceberg/pull/13391). The structures and the run-length
+// encoding are those of parquet-go, which also reads the files back in the tests; its writers were measured to take
+// about as long for boxing values as for everything else but compression.
+package parquetfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"sluice/columns"
+)
+
+// Options are how files are written. The zero value of a field stands for its default.
+type Options struct {
+	// Codec compresses pages; the default is zstd. Level is zstd's or gzip's; the default is the fastest.
+	Codec Codec
+	Level int
+	// PageBytes is the size to which pages are filled before compression; the default is 256 KiB. Pages are smaller
+	// where a table has so many columns that the open ones would take more than a quarter of MemoryBytes.
+	PageBytes int
+	// RowGroupBytes is the size to which row groups are filled before compression; the default is 128 MiB.
+	RowGroupBytes int64
+	// MemoryBytes bounds what is held for the open row group, as its finished pages are kept compressed until it is
+	// complete; the default is 64 MiB. A single record may exceed it.
+	MemoryBytes int64
+	// CreatedBy names the writing program; Metadata is kept in the footer for people.
+	CreatedBy string
+	Metadata  map[string]string
+}
+
+func (o Options) withDefaults() Options {
+	if o.PageBytes == 0 {
+		o.PageBytes = 256 << 10
+	}
+	if o.RowGroupBytes == 0 {
+		o.RowGroupBytes = 128 << 20
+	}
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes = 64 << 20
+	}
+	if o.CreatedBy == "" {
+		o.CreatedBy = "sluice version 1.0.0 (build unknown)"
+	}
+	return o
+}
+
+// Writer writes one file after the other, all of the same fields. It is used by one goroutine and keeps its memory from
+// file to file.
+type Writer struct {
+	options   Options
+	layout    *layout
+	codec     codec
+	pageBytes int
+
+	out    io.Writer
+	offset int64
+	err    error // the first failure; everything after it fails too
+
+	begun  bool // the first rows have come: it is known which columns are constant
+	footer footer
+	rows   int64 // of the open row group
+
+	blocks        blockPool
+	entries       entries
+	levels        levelEncoder
+	levelBytes    []byte
+	compressed    []byte
+	header        bytes.Buffer
+	headerEncoder *thrift.Encoder
+}
+
+// NewWriter makes a writer for fields, which must not be empty. Begin starts its first file.
+func NewWriter(fields []Field, options Options) (*Writer, error) {
+	options = options.withDefaults()
+	codec, err := newCodec(options.Codec, options.Level)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{options: options, layout: newLayout(fields), codec: codec}
+	if len(w.layout.leaves) == 0 {
+		return nil, errors.New("a Parquet file needs at least one column")
+	}
+	w.pageBytes = min(options.PageBytes, max(minPageBytes, int(options.MemoryBytes)/(4*len(w.layout.leaves))))
+	var protocol thrift.CompactProtocol
+	w.headerEncoder = thrift.NewEncoder(protocol.NewWriter(&w.header))
+	for _, l := range w.layout.leaves {
+		l.chunk.encodings = map[format.Encoding]int32{}
+		l.page.reset(w.pageBytes)
+	}
+	return w, nil
+}
+
+// minPageBytes is the size below which pages cost more than they save.
+const minPageBytes = 8 << 10
+
+// Begin starts a file. Whatever was written since the last Close is forgotten.
+func (w *Writer) Begin(out io.Writer) error {
+	w.out, w.offset, w.err, w.begun, w.rows = out, 0, nil, false, 0
+	w.footer = footer{}
+	for _, l := range w.layout.leaves {
+		l.reset(w)
+		l.file.compressed, l.file.values, l.file.nulls = 0, 0, 0
+		l.file.bounds.reset()
+	}
+	return w.write([]byte("PAR1"))
+}
+
+// reset forgets the open page and chunk.
+func (l *leaf) reset(w *Writer) {
+	l.page.reset(w.pageBytes)
+	l.chunk.reset(&w.blocks)
+	l.chunkBounds.reset()
+	l.dict, l.spent = nil, nil
+}
+
+// chunkRows bounds the rows that are added to the columns in turn, pageRows those of a page: readers that skip pages
+// by their rows do so in such steps.
+const (
+	chunkRows = 8 << 10
+	pageRows  = 64 << 10
+)
+
+// Append adds rows from the given one on, as many as make a small part of a page, at least one, and returns the first
+// that is left. It keeps nothing of rows. Row groups end when they are full.
+func (w *Writer) Append(rows *columns.Batch, from int) (next int, err error) {
+	if w.err != nil {
+		return from, w.err
+	}
+	if from == 0 || !w.begun {
+		if w.err = w.check(rows); w.err != nil {
+			return from, w.err
+		}
+		w.start(rows)
+	}
+	next = w.slice(rows, from)
+	w.err = w.append(rows, from, next)
+	return next, w.err
+}
+
+// start looks at the first rows: a column that is constant in them gets a dictionary.
+func (w *Writer) start(rows *columns.Batch) {
+	if w.begun {
+		return
+	}
+	for _, l := range w.layout.leaves {
+		a := l.root(rows)
+		if a != nil && a.Repeat && l.flat() && l.encode != nil {
+			l.dict = newDictionary()
+		}
+	}
+	w.begun = true
+}
+
+// check finds columns that do not fit the rows before anything is read beyond an end.
+func (w *Writer) check(rows *columns.Batch) error {
+	for _, l := range w.layout.leaves {
+		if l.column >= len(rows.Columns) {
+			return fmt.Errorf("column %s is number %d of the rows, which have %d", l.names[0], l.column, len(rows.Columns))
+		}
+		if a := l.root(rows); a != nil && a.Len != rows.Rows {
+			return fmt.Errorf("column %s has %d values for %d rows", l.names[0], a.Len, rows.Rows)
+		}
+	}
+	return nil
+}
+
+// slice finds the end of the rows that may be added at once.
+func (w *Writer) slice(rows *columns.Batch, from int) int {
+	limit := w.pageBytes / 4
+	low, high := from+1, min(from+chunkRows, rows.Rows) // low fits, or is a single row
+	if w.weight(rows, from, high) <= limit {
+		return high
+	}
+	for low < high {
+		middle := (low + high + 1) / 2
+		if w.weight(rows, from, middle) <= limit {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low
+}
+
+func (w *Writer) weight(rows *columns.Batch, from, until int) int {
+	n := 0
+	for _, l := range w.layout.leaves {
+		n += l.weight(rows, from, until)
+	}
+	return n
+}
+
+func (w *Writer) append(rows *columns.Batch, from, until int) error {
+	for _, l := range w.layout.leaves {
+		if err := l.append(rows, from, until, &w.entries); err != nil {
+			return err
+		}
+		full := l.dict != nil && l.dict.full()
+		if l.page.size() >= w.pageBytes || l.page.rows >= pageRows || full {
+			if err := w.flushPage(l); err != nil {
+				return err
+			}
+		}
+		if full {
+			l.dict = nil // the rest of the file is written plainly
+		}
+	}
+	w.rows += int64(until - from)
+	if w.groupIsFull() {
+		return w.flushGroup()
+	}
+	return nil
+}
+
+// groupIsFull is asked after every few rows, so that a run of huge records cannot overshoot by more than one of them
+// (https://github.com/apache/parquet-java/issues/2697).
+func (w *Writer) groupIsFull() bool {
+	var uncompressed, held int64
+	for _, l := range w.layout.leaves {
+		uncompressed += l.chunk.uncompressed + int64(l.page.size())
+		held += l.chunk.compressed + int64(l.page.size())
+	}
+	return uncompressed >= w.options.RowGroupBytes || held >= w.options.MemoryBytes*3/4
+}
+
+// Size is what the file takes so far: what was written, and an estimate of the open row group.
+func (w *Writer) Size() int64 {
+	size := w.offset
+	for _, l := range w.layout.leaves {
+		size += l.chunk.compressed + int64(float64(l.page.size())*l.ratio())
+	}
+	return size
+}
+
+// ratio is how far the leaf's finished pages could be compressed.
+func (l *leaf) ratio() float64 {
+	if l.chunk.uncompressed == 0 {
+		return 0.3
+	}
+	return float64(l.chunk.compressed) / float64(l.chunk.uncompressed)
+}
+
+func (w *Writer) write(b []byte) error {
+	n, err := w.out.Write(b)
+	w.offset += int64(n)
+	return err
+}
