@@ -1,0 +1,68 @@
+# Targets of sluice. `make` alone lists them.
+
+version := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+# What the race detector can bear in minutes: the packages that share memory between goroutines.
+raced := ./offsets ./batch ./columns ./checkpoint/... ./kafkasrc ./runner ./progress ./job ./decode
+# The packages with tests against real servers.
+integrated = $(shell grep -rl --exclude-dir=.rig --include='*_test.go' '^//go:build integration' . | xargs -n 1 dirname | sort -u)
+timeout := -timeout 20m
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race integration lint bench crash demo soak rig-start rig-stop clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build ./sluice, a static binary (minutes the first time)
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X sluice/cmd.version=$(version)' -o sluice .
+
+test: ## unit and embedded end-to-end tests; needs Go alone
+	go test $(timeout) ./...
+
+race: ## the race detector on the packages that can bear it
+	go test $(timeout) -race $(raced)
+
+integration: ## tests against real Kafka, S3, DuckDB and PyIceberg, which are started as needed
+	go test $(timeout) -tags integration -count=1 $(integrated)
+
+lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulnerabilities, the import rule
+	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt'd:" $$files >&2; exit 1; }
+	@for script in $$(git ls-files rig tools .ci | xargs grep -l '^#!/usr/bin/env bash'); do bash -n $$script || exit 1; done
+	go vet ./...
+	go vet -tags integration ./...
+	.bin/staticcheck ./...
+	.bin/staticcheck -tags integration ./...
+	go test -run '^TestLayers' .
+	tools/vulncheck -tags integration ./...
+
+bench: build ## benchmarks against the floor, on a real broker, as ratios
+	go run ./bench
+
+crash: ## the crash sweep and the binary killed at seeded points
+	go test $(timeout) -tags integration -count=1 -run 'Crash|Sweep|Kill' ./runner/... ./cmd/...
+
+demo: ## the whole story on one machine, with Go alone (the first build takes minutes)
+	@[ -x sluice ] || echo 'Building sluice. The first build compiles every dependency and takes minutes; later ones take seconds.'
+	@$(MAKE) --no-print-directory -s build
+	@./sluice demo
+
+soak: ## long runs: 10,000 commits, hours of faults
+	go test -timeout 6h -tags 'integration soak' -count=1 -v -run '^TestSoak' ./...
+
+rig-start: ## start Kafka and S3 and make the Python environment
+	rig/kafka start
+	rig/s3 start
+	rig/python
+
+rig-stop: ## stop the servers of this checkout
+	@rig/kafka stop --all
+	@rig/s3 stop --all
+
+clean: rig-stop ## stop the servers; delete what was built, fetched and stored here
+	rm -rf sluice .bin .rig
+
+# One binary a file, built anew when the pins change.
+.bin/%: tools/go.mod tools/go.sum
+	@mkdir -p .bin
+	cd tools && go build -o ../.bin/ tool
+	@touch .bin/staticcheck .bin/govulncheck
