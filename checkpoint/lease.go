@@ -1,0 +1,227 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"sluice/batch"
+)
+
+// Lease is the polite lock of a checkpoint: it lets overlapping runs end at once instead of doing work twice. It
+// satisfies runner.Lease. Nothing relies on it for correctness: clocks differ, a suspended machine wakes up after its
+// lease was given away, and a store does not check it on other objects.
+//
+// The owner renews the object lock/lease.json by compare-and-swap. Another run may take it over once it has watched it
+// on its own clock for the lease's time to live without seeing it change; what the other machine's clock wrote is
+// believed only when it is far beyond any skew. The object is never deleted, so that the epoch only rises.
+type Lease struct {
+	// TTL is the time to live that we promise to renew the lease within.
+	TTL time.Duration
+	// Renew is the time between renewals, well below TTL.
+	Renew time.Duration
+	// Wait is how long Acquire waits for a lease that another run holds. With at least that lease's TTL a dead owner is
+	// overtaken; with less, only one that has been dead for staleAfter.
+	Wait time.Duration
+	// Poll is the time between looks at a lease that another run holds.
+	Poll time.Duration
+
+	store Store
+	run   string
+
+	mu      sync.Mutex
+	doc     Holder
+	version Version
+	stop    context.CancelFunc
+	stopped chan struct{}
+	lost    bool
+}
+
+// Defaults of a Lease.
+const (
+	DefaultTTL   = 15 * time.Second
+	DefaultRenew = 5 * time.Second
+	defaultPoll  = time.Second
+
+	// staleAfter is beyond any skew that lets a machine work: S3 refuses requests from a clock that is off by 15 minutes.
+	staleAfter = 30 * time.Minute
+	// A time to live that another program wrote is taken for at most maxTTL.
+	maxTTL = 10 * time.Minute
+)
+
+// NewLease is the lease of a checkpoint, for the run of that id in this process.
+func NewLease(store Store, run string) *Lease {
+	return &Lease{TTL: DefaultTTL, Renew: DefaultRenew, Wait: DefaultTTL, Poll: defaultPoll, store: store, run: run}
+}
+
+// Acquire takes the lease, waiting for another run's to end or to run out. Fenced if another run holds on to it; the
+// fault names it. The returned context ends with ctx, and with a fault as its cause when the lease is lost: Fenced if
+// another run has it, Failed if it could not be renewed in time. The lease is kept until Release, also after ctx has
+// ended: what a run must finish, it finishes under its lease.
+func (l *Lease) Acquire(ctx context.Context) (held context.Context, epoch int64, err error) {
+	if err := l.take(ctx); err != nil {
+		return nil, 0, fmt.Errorf("acquire lease: %w", err)
+	}
+	held, cancel := context.WithCancelCause(ctx)
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop, l.stopped = stop, make(chan struct{})
+	go func() {
+		defer close(l.stopped)
+		l.keep(keeping, cancel)
+	}()
+	return held, l.doc.Epoch, nil
+}
+
+// watch is what a waiting run has seen: a lease at one version since a moment of its own clock.
+type watch struct {
+	version  Version
+	since    time.Time
+	deadline time.Time
+}
+
+// take waits until the lease is free or dead, and takes it.
+func (l *Lease) take(ctx context.Context) error {
+	var seen watch
+	for {
+		doc, version, err := readHolder(ctx, l.store)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		if seen.deadline.IsZero() {
+			seen.deadline = now.Add(l.Wait)
+		}
+		if version != seen.version {
+			seen.version, seen.since = version, now
+		}
+		if doc == nil || doc.Released || doc.dead(seen.since, now) {
+			if err := l.claim(ctx, doc, version); !errors.Is(err, ErrConflict) {
+				return err
+			}
+			doc, version, err = readHolder(ctx, l.store) // somebody was faster: who?
+			if err != nil {
+				return err
+			}
+			seen.version, seen.since = version, now
+		}
+		if !now.Before(seen.deadline) && doc != nil {
+			return doc.held(l.store)
+		}
+		if !pauseFor(ctx, min(l.Poll, max(time.Millisecond, seen.deadline.Sub(now)))) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// claim writes us down as the owner.
+func (l *Lease) claim(ctx context.Context, was *Holder, version Version) error {
+	host, _ := os.Hostname() // for people; a host without a name is no reason to fail
+	now := time.Now().UTC()
+	doc := Holder{Format: holderFormat, Run: l.run, Host: host, PID: os.Getpid(), Epoch: 1, Acquired: now, Heartbeat: now, TTLMs: l.TTL.Milliseconds(), Nonce: newNonce()}
+	if was != nil {
+		doc.Epoch = was.Epoch + 1
+	}
+	next, err := l.put(ctx, doc, version)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doc, l.version, l.lost = doc, next, false
+	return nil
+}
+
+func (l *Lease) put(ctx context.Context, doc Holder, version Version) (Version, error) {
+	data, err := doc.marshal()
+	if err != nil {
+		return "", err
+	}
+	if version == "" {
+		return PutOwned(ctx, l.store, leaseKey, data)
+	}
+	return replaceOwned(ctx, l.store, leaseKey, data, version)
+}
+
+// keep renews the lease until ctx ends, and cancels the holder's work if it is lost.
+func (l *Lease) keep(ctx context.Context, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(l.Renew)
+	defer tick.Stop()
+	renewed := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		begun := time.Now()
+		err := l.renew(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			renewed = begun
+		case errors.Is(err, ErrConflict):
+			l.lose(cancel, l.overtaken(ctx, err))
+			return
+		case time.Since(renewed) >= l.TTL:
+			l.lose(cancel, &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("the lease could not be renewed for %s", l.TTL), Err: err, Hint: "see why the checkpoint's store does not answer, then run again"})
+			return
+		}
+	}
+}
+
+// renew is bounded by Renew, so that one request that hangs does not cost the lease.
+func (l *Lease) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.Renew)
+	defer cancel()
+	l.mu.Lock()
+	doc, version := l.doc, l.version
+	l.mu.Unlock()
+	doc.Heartbeat, doc.Nonce = time.Now().UTC(), newNonce()
+	next, err := l.put(ctx, doc, version)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doc, l.version = doc, next
+	return nil
+}
+
+func (l *Lease) lose(cancel context.CancelCauseFunc, cause error) {
+	l.mu.Lock()
+	l.lost = true
+	l.mu.Unlock()
+	cancel(cause)
+}
+
+// overtaken is the fault of a lease that another run has taken.
+func (l *Lease) overtaken(ctx context.Context, cause error) error {
+	by := "another run"
+	if doc, _, err := readHolder(ctx, l.store); err == nil && doc != nil {
+		by = doc.String()
+	}
+	return &batch.Fault{Class: batch.Fenced, Message: "the lease was taken over by " + by, Err: cause, Hint: "nothing to do: the other run goes on, nothing was harmed"}
+}
+
+// Release lets the next run in at once. It does nothing for a lease that is lost, or was never held.
+func (l *Lease) Release(ctx context.Context) error {
+	if l.stop == nil {
+		return nil
+	}
+	l.stop()
+	<-l.stopped
+	l.stop = nil
+	if l.lost {
+		return nil
+	}
+	l.doc.Released, l.doc.Nonce = true, newNonce()
+	_, err := l.put(ctx, l.doc, l.version)
+	if err != nil && !errors.Is(err, ErrConflict) { // a conflict: somebody has it already
+		return fmt.Errorf("release lease: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// OpenStore returns the store that holds a checkpoint's folder. No request is made yet. Addresses:
+//
+//	s3://bucket/folder?region=…          gocloud.dev's parameters: region, endpoint, use_path_style, profile, …
+//	file:///folder, /folder, folder      a local or shared file system
+//	mem://name                           this process alone; the same name is the same store
+//
+// Credentials come from the cloud's own chain (environment, profile, instance role), never from the address. An error
+// wraps ErrURL, unless it comes from loading a cloud's configuration.
+func OpenStore(ctx context.Context, address string) (Store, error) {
+	if address == "" {
+		return nil, fmt.Errorf("%w: it is empty", ErrURL)
+	}
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return NewLocal(address)
+	}
+	if scheme == "mem" {
+		return openMemory(rest), nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, marked(ErrURL, err)
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("%w: it holds credentials: give them by environment or profile", ErrURL)
+	}
+	switch scheme {
+	case "file":
+		return openFile(u)
+	case "s3":
+		return openS3(ctx, u)
+	}
+	return nil, fmt.Errorf("%w %q: scheme %s:// is not one of s3://, file://, mem://", ErrURL, address, scheme)
+}
+
+func openFile(u *url.URL) (Store, error) {
+	switch {
+	case u.Host != "" && u.Host != "localhost":
+		return nil, fmt.Errorf("%w %q: a folder has three slashes: file:///%s%s", ErrURL, u, u.Host, u.Path)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%w %q: file:// takes no parameters", ErrURL, u)
+	case strings.Trim(u.Path, "/") == "":
+		return nil, fmt.Errorf("%w %q: no folder", ErrURL, u)
+	}
+	return NewLocal(u.Path)
+}

@@ -1,0 +1,202 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/s3blob"
+)
+
+// s3Native speaks to Amazon S3 and to what speaks like it.
+type s3Native struct {
+	client *s3.Client
+	bucket string
+	// encryption and key are what the address asks of every object written; empty for the bucket's default.
+	encryption types.ServerSideEncryption
+	key        string
+}
+
+// openS3 opens s3://bucket/folder with gocloud.dev's parameters. A folder may also be given as the parameter prefix.
+func openS3(ctx context.Context, u *url.URL) (Store, error) {
+	query := u.Query()
+	folder := strings.Trim(strings.Trim(u.Path, "/")+"/"+strings.Trim(query.Get("prefix"), "/"), "/")
+	query.Del("prefix")
+	if u.Host == "" {
+		return nil, fmt.Errorf("%w %q: no bucket", ErrURL, u)
+	}
+	if folder == "" {
+		return nil, fmt.Errorf("%w %q: no folder: a checkpoint does not fill a bucket: s3://%s/checkpoints/NAME", ErrURL, u, u.Host)
+	}
+	if err := checkPath(folder); err != nil {
+		return nil, fmt.Errorf("%w %q: the folder %w", ErrURL, u, err)
+	}
+	custom := query.Get("endpoint") != "" || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
+	if custom { // the SDK's newer checksum headers are not understood by every store that is not Amazon's
+		for _, parameter := range []string{"request_checksum_calculation", "response_checksum_validation"} {
+			if !query.Has(parameter) {
+				query.Set(parameter, "when_required")
+			}
+		}
+	}
+	bucket, client, err := dialS3(ctx, u.Host, query)
+	if err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ErrURL, u, err)
+	}
+	name := "s3://" + u.Host + "/" + folder
+	if endpoint := query.Get("endpoint"); endpoint != "" {
+		name += " at " + withoutUser(endpoint)
+	}
+	return &Cloud{bucket: bucket, prefix: folder + "/", name: name, timeout: Timeout,
+		native: &s3Native{client: client, bucket: u.Host, encryption: types.ServerSideEncryption(query.Get("ssetype")), key: query.Get("kmskeyid")}}, nil
+}
+
+// dialS3 lets gocloud.dev read the parameters, then makes the client anew with bounds that fit Timeout: five attempts
+// with pauses of two seconds at most.
+func dialS3(ctx context.Context, bucket string, query url.Values) (*blob.Bucket, *s3.Client, error) {
+	opened, err := blob.OpenBucket(ctx, (&url.URL{Scheme: "s3", Host: bucket, RawQuery: query.Encode()}).String())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer opened.Close()
+	var client *s3.Client
+	if !opened.As(&client) {
+		return nil, nil, errors.New("gocloud.dev gives no S3 client")
+	}
+	client = s3.New(client.Options(), func(o *s3.Options) {
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 5, 2*time.Second })
+	})
+	again, err := s3blob.OpenBucket(ctx, client, bucket, nil)
+	return again, client, err
+}
+
+func withoutUser(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return "its endpoint"
+	}
+	u.User = nil
+	return u.String()
+}
+
+func (n *s3Native) put(ctx context.Context, key string, data []byte, when condition) (Version, error) {
+	in := &s3.PutObjectInput{Bucket: &n.bucket, Key: &key, Body: bytes.NewReader(data), ContentType: aws.String("text/plain; charset=utf-8"), ServerSideEncryption: n.encryption}
+	if strings.HasSuffix(key, ".json") {
+		in.ContentType = aws.String("application/json")
+	}
+	if n.key != "" {
+		in.SSEKMSKeyId = &n.key
+	}
+	if when.absent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	if when.match != "" {
+		in.IfMatch = aws.String(string(when.match))
+	}
+	out, err := n.client.PutObject(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	return Version(aws.ToString(out.ETag)), nil
+}
+
+// remove uses the batch request where it saves something. Not every store has it, so its failure decides nothing.
+func (n *s3Native) remove(ctx context.Context, keys []string) error {
+	for chunk := range slices.Chunk(keys, 1000) {
+		if len(chunk) > 1 && n.removeMany(ctx, chunk) {
+			continue
+		}
+		for _, key := range chunk {
+			if _, err := n.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &n.bucket, Key: &key}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (n *s3Native) removeMany(ctx context.Context, keys []string) bool {
+	ids := make([]types.ObjectIdentifier, len(keys))
+	for i := range keys {
+		ids[i].Key = &keys[i]
+	}
+	out, err := n.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &n.bucket, Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)}})
+	return err == nil && len(out.Errors) == 0
+}
+
+func (n *s3Native) version(r *blob.Reader) Version {
+	var out s3.GetObjectOutput
+	if !r.As(&out) {
+		return ""
+	}
+	return Version(aws.ToString(out.ETag))
+}
+
+func (n *s3Native) startAfter(as func(any) bool, after string) {
+	var in *s3.ListObjectsV2Input
+	if as(&in) && in.ContinuationToken == nil {
+		in.StartAfter = &after
+	}
+}
+
+func (n *s3Native) judge(err error) verdict {
+	var unsigned *v4.SigningError
+	if errors.As(err, &unsigned) {
+		return noCredentials
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "NoSuchKey", "NotFound":
+			return notFound
+		case "PreconditionFailed":
+			return conflict
+		case "NoSuchBucket":
+			return noBucket
+		case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AllAccessDisabled", "AccountProblem":
+			return forbidden
+		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+			return wrongPlace
+		case "NotImplemented":
+			return noConditions
+		}
+	}
+	return judgeStatus(err)
+}
+
+// judgeStatus goes by the HTTP status where a store gives no code of S3's. 409 is not a conflict: Amazon answers it for
+// a race whose loser may try again.
+func judgeStatus(err error) verdict {
+	var response *awshttp.ResponseError
+	if !errors.As(err, &response) {
+		return unknown
+	}
+	switch response.HTTPStatusCode() {
+	case http.StatusNotFound:
+		return notFound
+	case http.StatusPreconditionFailed:
+		return conflict
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return forbidden
+	case http.StatusMovedPermanently, http.StatusTemporaryRedirect:
+		return wrongPlace
+	case http.StatusNotImplemented:
+		return noConditions
+	}
+	return unknown
+}
