@@ -1,0 +1,75 @@
+package job
+
+// checkpointFolder is the folder of a warehouse for checkpoints. Its underscore keeps it apart from namespaces.
+const checkpointFolder = "_checkpoints"
+
+// derive settles what follows from other keys: which of several exclusive ones counts, absolute paths, and values that
+// nobody set.
+func (l *loading) derive() {
+	l.exclusive(subscribePath, patternPath, assignPath)
+	l.exclusive(startOffsetsPath, startTimePath)
+	j := l.job
+	catalog := &j.Sink.Iceberg.Catalog
+	l.makeAbsolute(checkpointPath, &j.Checkpoint)
+	l.makeAbsolute(warehousePath, &catalog.Warehouse)
+	l.makeAbsolute(catalogURIPath, &catalog.URI)
+
+	if !l.isTouched(namePath) {
+		l.deriveName()
+	}
+	local := catalog.Warehouse != "" && isLocal(catalog.Warehouse)
+	if local && catalog.Type == "sql" && !l.isTouched(catalogURIPath) {
+		l.derived(catalogURIPath, &catalog.URI, joinLocation(catalog.Warehouse, "catalog.db"), warehousePath)
+	}
+	switch {
+	case l.isTouched(checkpointPath):
+	case local && j.Name != "":
+		l.derived(checkpointPath, &j.Checkpoint, joinLocation(catalog.Warehouse, checkpointFolder, j.Name), warehousePath)
+	case l.isWrong(warehousePath) || local && (l.isWrong(namePath) || l.isWrong(tablePath)):
+		// It would follow from what was reported already.
+		l.touched[checkpointPath] = Origin{Layer: Derived, Name: warehousePath}
+	}
+}
+
+// isWrong says that somebody set the key, to something that was reported.
+func (l *loading) isWrong(path string) bool {
+	return l.isTouched(path) && find(path).text(l.job) == ""
+}
+
+func (l *loading) makeAbsolute(path string, value *string) {
+	*value = absolute(*value, l.job.origins[path], l.in.WorkDir)
+}
+
+func (l *loading) derived(path string, value *string, v, from string) {
+	*value = v
+	l.job.origins[path] = Origin{Layer: Derived, Name: from}
+}
+
+// deriveName names the query after its table, else after its only topic.
+func (l *loading) deriveName() {
+	j := l.job
+	var topics []string
+	for _, tp := range j.Source.Assign {
+		if len(topics) == 0 || topics[len(topics)-1] != tp.Topic {
+			topics = append(topics, tp.Topic)
+		}
+	}
+	name, from := j.Sink.Iceberg.Table, tablePath
+	switch {
+	case name != "":
+	case len(j.Source.Subscribe) == 1:
+		name, from = j.Source.Subscribe[0], subscribePath
+	case len(topics) == 1:
+		name, from = topics[0], assignPath
+	default:
+		return
+	}
+	if queryNames.MatchString(name) {
+		l.derived(namePath, &j.Name, name, from)
+		return
+	}
+	if l.in.Needs&(ForCheckpoint|ForSink) != 0 {
+		k := find(namePath)
+		l.report(l.around(namePath), namePath, "is missing, and "+from+" holds characters that a name cannot: want "+k.Want)
+	}
+}

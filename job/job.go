@@ -1,0 +1,124 @@
+package job
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/batch"
+	"sluice/offsets"
+)
+
+// Job is a validated job. Every field holds what is in force: written, derived or default.
+type Job struct {
+	// Name is the query's name.
+	Name string
+	// Checkpoint is an absolute path of a local folder, or a URL such as s3://bucket/folder.
+	Checkpoint string
+	Source     Source
+	Value      Value
+	Sink       Sink
+	// Memory is the ceiling for the whole process, in bytes.
+	Memory int64
+	// Retain is the number of newest batches whose entries the checkpoint keeps.
+	Retain int64
+	Run    Run
+
+	// origins says where each value came from; a property stands under the path of its map, a dot, and its name.
+	origins map[string]Origin
+	// secret holds the paths whose values must not be shown whatever their names are.
+	secret map[string]bool
+}
+
+// Source is what to read, and where to begin.
+type Source struct {
+	// Kafka holds client properties under their Java names, bootstrap.servers and isolation.level always among them.
+	Kafka Properties
+	// Exactly one of Subscribe, SubscribePattern and Assign is set. Subscribe is in order and without repetition.
+	Subscribe        []string
+	SubscribePattern string
+	Assign           []offsets.TopicPartition
+	// StartingOffsets is where a query without a checkpoint begins; StartingTimestamp, unless zero, replaces it.
+	StartingOffsets   StartingOffsets
+	StartingTimestamp time.Time
+	// MaxOffsetsPerTrigger bounds a batch, in offsets; 0 is no bound.
+	MaxOffsetsPerTrigger int64
+	// MinPartitions asks for at least so many units of work in a batch; 0 leaves it to the planner.
+	MinPartitions  int64
+	IncludeHeaders bool
+}
+
+// Isolation is the level at which the source is read.
+func (s *Source) Isolation() batch.Isolation { return batch.Isolation(s.Kafka[isolationLevel]) }
+
+// StartingOffsets is one position for all partitions, or one for each.
+type StartingOffsets struct {
+	// All is offsets.Earliest or offsets.Latest; it counts only if Each is nil.
+	All int64
+	// Each holds a position for every partition to read: a number, offsets.Earliest or offsets.Latest.
+	Each offsets.Offsets
+}
+
+// Value is how the bytes of a record become columns.
+type Value struct {
+	// Format is raw: the columns of Spark's Kafka source.
+	Format string
+}
+
+// Sink is where batches end up.
+type Sink struct {
+	Iceberg Iceberg
+}
+
+// Iceberg is an Iceberg table in its catalog.
+type Iceberg struct {
+	Catalog Catalog
+	// Table is namespace.table; a namespace may have several levels.
+	Table string
+	// TargetFileSize is the size that data files aim at, in bytes.
+	TargetFileSize int64
+	// ExpireEvery is the number of commits between two expiries of snapshots, of which KeepSnapshots stay; 0 is never.
+	ExpireEvery   int64
+	KeepSnapshots int64
+}
+
+// Catalog is an Iceberg catalog.
+type Catalog struct {
+	// Type is sql or hadoop.
+	Type string
+	// URI is the absolute path of the SQLite database of a sql catalog; empty for hadoop.
+	URI string
+	// Warehouse is an absolute path of a local folder, or an s3 URL.
+	Warehouse string
+	// Name is what a sql catalog files its tables under.
+	Name string
+	// Properties are passed on to the catalog and to the store under it, by the names that Iceberg gives them.
+	Properties Properties
+}
+
+// Run bounds one run.
+type Run struct {
+	// MaxBatches and MaxDuration end a run early and in good order; 0 is no bound.
+	MaxBatches  int64
+	MaxDuration time.Duration
+	// Grace is how long a stopped run may take to finish the batch in hand.
+	Grace time.Duration
+	// Wait is how long to wait for another run's lease to run out.
+	Wait time.Duration
+}
+
+// Properties are settings by name, some of them secret whatever their names are. They print as their names alone.
+type Properties map[string]string
+
+// String lists the names.
+func (p Properties) String() string {
+	return "[" + strings.Join(slices.Sorted(maps.Keys(p)), " ") + "]"
+}
+
+// GoString is String, so that %#v shows no value either.
+func (p Properties) GoString() string { return p.String() }
+
+// Origin says where the value at a key's path came from; the zero Origin if nothing set it. A property stands under
+// the path of its map, a dot, and its name: source.kafka.sasl.mechanism.
+func (j *Job) Origin(path string) Origin { return j.origins[path] }

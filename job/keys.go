@@ -1,0 +1,154 @@
+package job
+
+import (
+	"time"
+
+	"sluice/offsets"
+)
+
+// Paths that rules speak of.
+const (
+	kafkaPath         = "source.kafka"
+	bootstrapServers  = "bootstrap.servers"
+	isolationLevel    = "isolation.level"
+	subscribePath     = "source.subscribe"
+	patternPath       = "source.subscribePattern"
+	assignPath        = "source.assign"
+	startOffsetsPath  = "source.startingOffsets"
+	startTimePath     = "source.startingTimestamp"
+	catalogTypePath   = "sink.iceberg.catalog.type"
+	catalogURIPath    = "sink.iceberg.catalog.uri"
+	catalogPropsPath  = "sink.iceberg.catalog.properties"
+	warehousePath     = "sink.iceberg.catalog.warehouse"
+	tablePath         = "sink.iceberg.table"
+	namePath          = "name"
+	checkpointPath    = "checkpoint"
+	expireEveryPath   = "sink.iceberg.expireEvery"
+	keepSnapshotsPath = "sink.iceberg.keepSnapshots"
+)
+
+// keys is the table that everything else follows from, in the order of the documentation.
+var keys = []*Key{
+	key(namePath, func(j *Job) *string { return &j.Name }, queryName, Key{
+		Class: NewQuery, Flag: "name", also: []string{"query", "queryName"},
+		Doc: "The query's name. Without one it is the table's."}),
+	key(checkpointPath, func(j *Job) *string { return &j.Checkpoint }, location("s3", "gs", "azblob", "mem"), Key{
+		Class: Free, Flag: "checkpoint", Needs: ForCheckpoint, also: []string{"checkpointLocation", "checkpointDir"},
+		Doc: "Where the query keeps what it planned and did. One folder for each query. It may move, if its content moves with it. " +
+			"Without one it is `_checkpoints/<name>` in a local warehouse; beside a remote warehouse it must be given."}),
+
+	properties(kafkaPath, func(j *Job) *Properties { return &j.Source.Kafka }, Key{
+		Class: Free, also: []string{"kafka", "properties"},
+		Doc: "Properties of the Kafka client under their Java names, such as `security.protocol` and `sasl.mechanism`. " +
+			"Secrets among them come from a variable or `${file:…}`."}),
+	entry(kafkaPath, bootstrapServers, kafkaOf, servers, Key{
+		Class: Free, Flag: "bootstrap-servers", Needs: ForSource, also: []string{"brokers", "bootstrapServers", "servers"},
+		Doc: "Brokers to begin with. The cluster is recognised by its id, so these may change."}),
+	entry(kafkaPath, isolationLevel, kafkaOf, oneOf("read_committed", "read_uncommitted"), Key{
+		Class: NextBatch, Default: "read_committed", Allowed: []string{"read_committed", "read_uncommitted"},
+		Doc: "Whether records of open and aborted transactions are left out."}),
+	key(subscribePath, func(j *Job) *[]string { return &j.Source.Subscribe }, topicList, Key{
+		Class: NewQuery, Flag: "subscribe", also: []string{"topic", "topics"},
+		Doc: "Topics to read. Exactly one of `subscribe`, `subscribePattern` and `assign` is given. Topics may be added, not taken away."}),
+	key(patternPath, func(j *Job) *string { return &j.Source.SubscribePattern }, pattern, Key{
+		Class: NewQuery, Flag: "subscribe-pattern", also: []string{"topicPattern", "topicsPattern"},
+		Doc: "Reads every topic that the expression matches somewhere in its name; `^` and `$` anchor it. It may change while it matches all topics that were read."}),
+	key(assignPath, func(j *Job) *[]offsets.TopicPartition { return &j.Source.Assign }, assignment, Key{
+		Class: NewQuery, Flag: "assign", also: []string{"partitions"},
+		Doc: "Single partitions to read. Partitions may be added, not taken away."}),
+	key(startOffsetsPath, func(j *Job) *StartingOffsets { return &j.Source.StartingOffsets }, positions, Key{
+		Class: Free, Default: "earliest", Flag: "starting-offsets", also: []string{"startingOffset", "offsets", "auto.offset.reset"},
+		Doc: "Where the query begins if its checkpoint is empty; afterwards it has no effect. Partitions that appear later begin at the earliest offset."}),
+	key(startTimePath, func(j *Job) *time.Time { return &j.Source.StartingTimestamp }, moment, Key{
+		Class: Free, Flag: "starting-timestamp",
+		Doc: "Begin at the first record of this time or later, instead of `startingOffsets`."}),
+	key("source.maxOffsetsPerTrigger", func(j *Job) *int64 { return &j.Source.MaxOffsetsPerTrigger }, limit(1), Key{
+		Class: Free, Default: "1000000", Unit: "offsets", Flag: "max-offsets-per-trigger", also: []string{"maxRecords", "batchSize", "rateLimit"},
+		Doc: "No batch is larger. A run makes as many batches as it takes."}),
+	key("source.minPartitions", func(j *Job) *int64 { return &j.Source.MinPartitions }, count(1), Key{
+		Class: Free, Unit: "pieces", Flag: "min-partitions",
+		Doc: "Cut a batch into at least so many pieces that can be read side by side. Without it the planner decides."}),
+	key("source.includeHeaders", func(j *Job) *bool { return &j.Source.IncludeHeaders }, truth, Key{
+		Class: NextBatch, Default: "false", Flag: "include-headers",
+		Doc: "Adds a column with the headers of each record."}),
+
+	key("value.format", func(j *Job) *string { return &j.Value.Format }, oneOf("raw"), Key{
+		Class: NewQuery, Default: "raw", Allowed: []string{"raw"},
+		Doc: "How records become columns. `raw` gives `key, value, topic, partition, offset, timestamp, timestampType`, as Spark does."}),
+
+	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop"), Key{
+		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop"}, Flag: "catalog-type",
+		Doc: "`sql` keeps the catalog in a SQLite database, `hadoop` in the folders of a local warehouse."}),
+	key(catalogURIPath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.URI }, sqliteFile, Key{
+		Class: Free, Flag: "catalog-uri", also: []string{"url"},
+		Doc: "The database of a `sql` catalog. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given."}),
+	key(warehousePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Warehouse }, location("s3", "s3a", "mem"), Key{
+		Class: Free, Flag: "warehouse", Needs: ForSink,
+		Doc: "Where new tables are created. An existing table stays where it is, and is recognised by its UUID."}),
+	key("sink.iceberg.catalog.name", func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Name }, queryName, Key{
+		Class: Free, Default: "default", Flag: "catalog-name",
+		Doc: "The name that a `sql` catalog files its tables under. Other programs find them under the same name only."}),
+	properties(catalogPropsPath, func(j *Job) *Properties { return &j.Sink.Iceberg.Catalog.Properties }, Key{
+		Class: Free,
+		Doc:   "Properties of the catalog and of the store under it, by Iceberg's names, such as `s3.endpoint` and `s3.region`."}),
+	key(tablePath, func(j *Job) *string { return &j.Sink.Iceberg.Table }, tableName, Key{
+		Class: NewQuery, Flag: "table", Needs: ForSink, also: []string{"tableName"},
+		Doc: "The table, with its namespace. It is created if it is not there."}),
+	key("sink.iceberg.targetFileSize", func(j *Job) *int64 { return &j.Sink.Iceberg.TargetFileSize }, size(64<<10), Key{
+		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "target-file-size",
+		Doc: "The size that data files aim at."}),
+	key(expireEveryPath, func(j *Job) *int64 { return &j.Sink.Iceberg.ExpireEvery }, limit(1), Key{
+		Class: Free, Default: "50", Unit: "commits",
+		Doc: "Expire old snapshots after every so many commits. Only tables that sluice created are ever expired."}),
+	key(keepSnapshotsPath, func(j *Job) *int64 { return &j.Sink.Iceberg.KeepSnapshots }, count(1), Key{
+		Class: Free, Default: "20", Unit: "snapshots",
+		Doc: "How many of the newest snapshots expiry leaves."}),
+
+	key("memory", func(j *Job) *int64 { return &j.Memory }, size(32<<20), Key{
+		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "memory", also: []string{"memoryLimit"},
+		Doc: "The ceiling for the whole process."}),
+	key("retain", func(j *Job) *int64 { return &j.Retain }, count(2), Key{
+		Class: Free, Default: "100", Unit: "batches", Flag: "retain", also: []string{"minBatchesToRetain"},
+		Doc: "How many of the newest batches the checkpoint remembers."}),
+	key("run.maxBatches", func(j *Job) *int64 { return &j.Run.MaxBatches }, limit(1), Key{
+		Class: Free, Default: none, Unit: "batches", Flag: "max-batches",
+		Doc: "Stop in good order after so many batches."}),
+	key("run.maxDuration", func(j *Job) *time.Duration { return &j.Run.MaxDuration }, spanLimit, Key{
+		Class: Free, Default: none, Flag: "max-duration", also: []string{"timeout"},
+		Doc: "Begin no batch after this time, and stop in good order."}),
+	key("run.grace", func(j *Job) *time.Duration { return &j.Run.Grace }, span, Key{
+		Class: Free, Default: "30s", Flag: "grace",
+		Doc: "How long a run that is told to stop may take to finish the batch in hand."}),
+	key("run.wait", func(j *Job) *time.Duration { return &j.Run.Wait }, span, Key{
+		Class: Free, Default: "15s", Flag: "wait",
+		Doc: "How long to wait while another run holds the lease. The default is the lease's time to live: a run that died is overtaken in that time."}),
+}
+
+func kafkaOf(j *Job) *Properties { return &j.Source.Kafka }
+
+// Keys is the table of all keys.
+func Keys() []Key {
+	rows := make([]Key, len(keys))
+	for i, k := range keys {
+		rows[i] = *k
+	}
+	return rows
+}
+
+func find(path string) *Key {
+	for _, k := range keys {
+		if k.Path == path {
+			return k
+		}
+	}
+	return nil
+}
+
+func findFlag(flag string) *Key {
+	for _, k := range keys {
+		if k.Flag != "" && k.Flag == flag {
+			return k
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package job
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/offsets"
+)
+
+// kind reads and writes the values of one type of key. write gives the canonical form, which read takes again, and
+// nothing for a value that is not set.
+type kind[T any] struct {
+	// name is the type as the documentation has it.
+	name string
+	// want says what a value looks like; it ends error messages.
+	want string
+	// plain says that write gives YAML and not a text that may need quotes.
+	plain bool
+	read  func(t term) (T, []fault)
+	write func(v T) string
+}
+
+// scalar is a kind of single values. parse returns what is wrong with a text as "is no …".
+func scalar[T any](name, want string, parse func(string) (T, error), write func(T) string) kind[T] {
+	k := kind[T]{name: name, want: want, plain: true, write: write}
+	k.read = func(t term) (T, []fault) {
+		var none T
+		if t.form != scalarForm {
+			return none, faultOf(t.at, "is "+t.form.String()+": want "+want)
+		}
+		v, err := parse(t.text)
+		switch {
+		case err != nil && t.secret: // the error may quote the text
+			return none, faultOf(t.at, redacted+" does not fit: want "+want)
+		case err != nil:
+			return none, faultOf(t.at, t.quoted()+" "+err.Error()+": want "+want)
+		}
+		return v, nil
+	}
+	return k
+}
+
+// words is a kind of single values for which YAML's numbers, truth values and dates are a mistake: every other reader
+// of the file would take name: 1.10 for 1.1.
+func words(name, want string, parse func(string) (string, error)) kind[string] {
+	k := scalar(name, want, parse, func(s string) string { return s })
+	k.plain = false
+	read := k.read
+	k.read = func(t term) (string, []fault) {
+		if t.form == scalarForm && !t.word {
+			return "", faultOf(t.at, t.text+" is not text in YAML: put it in quotes")
+		}
+		return read(t)
+	}
+	return k
+}
+
+func oneOf(allowed ...string) kind[string] {
+	want := strings.Join(allowed, " or ")
+	return words("word", want, func(s string) (string, error) {
+		if slices.Contains(allowed, s) {
+			return s, nil
+		}
+		return "", fmt.Errorf("is not known here%s", meant(nearest(s, allowed)))
+	})
+}
+
+func meant(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (did you mean " + name + "?)"
+}
+
+var anyText = words("text", "text", func(s string) (string, error) {
+	if strings.TrimSpace(s) == "" {
+		return "", fmt.Errorf("is empty")
+	}
+	return s, nil
+})
+
+var queryNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+var queryName = words("name", "up to 128 letters, digits, dots, hyphens and underscores, a letter or digit first", func(s string) (string, error) {
+	if !queryNames.MatchString(s) {
+		return "", fmt.Errorf("is no name for a query")
+	}
+	return s, nil
+})
+
+var tableParts = regexp.MustCompile("^[^\\s./\\\\'\"`[:cntrl:]]+$")
+
+var tableName = words("table", "namespace.table, such as sales.orders", func(s string) (string, error) {
+	parts := strings.Split(s, ".")
+	for _, part := range parts {
+		if !tableParts.MatchString(part) {
+			return "", fmt.Errorf("is no table name")
+		}
+	}
+	if len(parts) < 2 {
+		return "", fmt.Errorf("has no namespace")
+	}
+	return s, nil
+})
+
+var pattern = words("regular expression", "a regular expression in Go's syntax (RE2), such as ^orders-.*", func(s string) (string, error) {
+	if strings.TrimSpace(s) == "" {
+		return "", fmt.Errorf("is empty")
+	}
+	if _, err := regexp.Compile(s); err != nil {
+		return "", fmt.Errorf("is no regular expression (%s)", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return s, nil
+})
+
+var truth = scalar("true or false", "true or false", func(s string) (bool, error) {
+	switch s {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("is neither")
+}, strconv.FormatBool)
+
+var moment = scalar("time", "a time as in RFC 3339, such as 2026-11-01T00:00:00Z", func(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return t, fmt.Errorf("is no time")
+	}
+	if t.UnixMilli() < 0 {
+		return t, fmt.Errorf("is before 1970, and so before every record")
+	}
+	return t.UTC(), nil
+}, func(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+})
+
+// count is a whole number of at least least.
+func count(least int64) kind[int64] {
+	want := fmt.Sprintf("a whole number of at least %d, such as %d", least, max(least, 100))
+	return scalar("count", want, countOf(least), formatCount)
+}
+
+// limit is a count, or none: 0 in the Job.
+func limit(least int64) kind[int64] {
+	want := fmt.Sprintf("a whole number of at least %d, such as 500000 or 500_000, or none", least)
+	parse := countOf(least)
+	return scalar("count or none", want, func(s string) (int64, error) {
+		if s == none {
+			return 0, nil
+		}
+		return parse(s)
+	}, func(n int64) string {
+		if n == 0 {
+			return none
+		}
+		return formatCount(n)
+	})
+}
+
+const none = "none"
+
+func countOf(least int64) func(string) (int64, error) {
+	return func(s string) (int64, error) {
+		n, err := parseCount(s)
+		if err == nil && n < least {
+			err = fmt.Errorf("is too small")
+		}
+		return n, err
+	}
+}
+
+func size(least int64) kind[int64] {
+	want := "a size of at least " + formatSize(least) + ", such as 256MiB or 64KB"
+	return scalar("size", want, func(s string) (int64, error) {
+		n, err := parseSize(s)
+		if err == nil && n < least {
+			err = fmt.Errorf("is too small")
+		}
+		return n, err
+	}, formatSize)
+}
+
+var span = scalar("duration", "a duration such as 30s, 15m or 1h30m", parseDuration, formatDuration)
+
+var spanLimit = scalar("duration or none", "a duration above zero such as 30s, 15m or 1h30m, or none", func(s string) (time.Duration, error) {
+	if s == none {
+		return 0, nil
+	}
+	d, err := parseDuration(s)
+	if err == nil && d == 0 {
+		err = fmt.Errorf("is zero")
+	}
+	return d, err
+}, func(d time.Duration) string {
+	if d == 0 {
+		return none
+	}
+	return formatDuration(d)
+})
+
+const positionWant = `earliest, latest, or an offset for each partition such as {"orders": {"0": 23, "1": -2}}, where -2 is earliest and -1 latest`
+
+// positions is where to start: earliest, latest, or an offset for each partition.
+var positions = kind[StartingOffsets]{name: "word or map", want: positionWant, plain: true,
+	read: func(t term) (StartingOffsets, []fault) {
+		if t.form == mapForm {
+			each, faults := partitionMap(t)
+			return StartingOffsets{All: offsets.Earliest, Each: each}, faults
+		}
+		return scalar("", positionWant, parsePositions, writePositions).read(t)
+	},
+	write: writePositions,
+}
+
+func parsePositions(s string) (StartingOffsets, error) {
+	switch {
+	case strings.EqualFold(s, "earliest"):
+		return StartingOffsets{All: offsets.Earliest}, nil
+	case strings.EqualFold(s, "latest"):
+		return StartingOffsets{All: offsets.Latest}, nil
+	case strings.HasPrefix(strings.TrimSpace(s), "{"):
+		each, err := offsets.Parse([]byte(s))
+		if err == nil {
+			err = checkPositions(each)
+		}
+		if err != nil {
+			return StartingOffsets{}, fmt.Errorf("does not fit (%w)", err)
+		}
+		return StartingOffsets{All: offsets.Earliest, Each: each}, nil
+	}
+	return StartingOffsets{}, fmt.Errorf("is no position%s", meant(nearest(strings.ToLower(s), []string{"earliest", "latest"})))
+}
+
+func checkPositions(each offsets.Offsets) error {
+	if len(each) == 0 {
+		return fmt.Errorf("it names no partition")
+	}
+	for tp := range each {
+		if err := checkTopic(tp.Topic); err != nil {
+			return fmt.Errorf("topic %q %w", tp.Topic, err)
+		}
+	}
+	return nil
+}
+
+func writePositions(s StartingOffsets) string {
+	switch {
+	case s.Each != nil:
+		return s.Each.String()
+	case s.All == offsets.Latest:
+		return "latest"
+	case s.All == offsets.Earliest:
+		return "earliest"
+	}
+	return ""
+}

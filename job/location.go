@@ -1,0 +1,111 @@
+package job
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var urlScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+
+// location is a folder: a path, a file URL, or a URL of one of the schemes. Relative paths are made absolute later,
+// by absolute, when it is known who wrote them.
+func location(schemes ...string) kind[string] {
+	want := "a folder such as /data/lake, or a URL such as " + schemes[0] + "://bucket/folder"
+	return words("location", want, func(s string) (string, error) {
+		m := urlScheme.FindStringSubmatch(s)
+		switch {
+		case strings.TrimSpace(s) == "":
+			return "", fmt.Errorf("is empty")
+		case m == nil:
+			return s, checkPath(s)
+		case m[1] == "file":
+			return filePath(s)
+		case !slices.Contains(schemes, m[1]):
+			return "", fmt.Errorf("has a scheme that is not known here (known: file, %s)", strings.Join(schemes, ", "))
+		}
+		return strings.TrimRight(s, "/"), checkURL(s)
+	})
+}
+
+func checkPath(s string) error {
+	if s == "~" || strings.HasPrefix(s, "~/") {
+		return fmt.Errorf("begins with ~, which only a shell knows: write the path out, or ${HOME} in a job file")
+	}
+	if strings.ContainsRune(s, 0) {
+		return fmt.Errorf("holds a zero byte")
+	}
+	return nil
+}
+
+// filePath is the path of a file URL: file:///data/lake is /data/lake.
+func filePath(s string) (string, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("is no URL")
+	case u.Host != "" && u.Host != "localhost":
+		return "", fmt.Errorf("names a host: a local folder is file:/// with three slashes")
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("has more than a path")
+	case u.Path == "":
+		return "", fmt.Errorf("has no path")
+	}
+	return u.Path, nil
+}
+
+// checkURL wants a bucket and no credentials; parameters are left to whoever opens it.
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return fmt.Errorf("is no URL")
+	case u.User != nil:
+		return fmt.Errorf("holds credentials: leave them to the environment or to properties")
+	case u.Host == "" && u.Scheme != "mem":
+		return fmt.Errorf("names no bucket")
+	}
+	return nil
+}
+
+// sqliteFile is the database of a sql catalog: a path, or a URL as SQLAlchemy and PyIceberg write it.
+var sqliteFile = words("location", "the path of a SQLite database, or sqlite:////path", func(s string) (string, error) {
+	m := urlScheme.FindStringSubmatch(s)
+	switch {
+	case strings.TrimSpace(s) == "":
+		return "", fmt.Errorf("is empty")
+	case m == nil:
+		s = strings.TrimPrefix(s, "file:")
+		return s, checkPath(s)
+	case m[1] == "file":
+		return filePath(s)
+	case m[1] != "sqlite":
+		return "", fmt.Errorf("is no SQLite database")
+	}
+	path := strings.TrimPrefix(s, "sqlite:///") // four slashes begin an absolute path, three a relative one
+	if path == "" || path == s || strings.ContainsAny(path, "?#") {
+		return "", fmt.Errorf("is no SQLite database")
+	}
+	return path, checkPath(path)
+})
+
+// isLocal says whether a location is a folder of this machine.
+func isLocal(location string) bool { return !urlScheme.MatchString(location) }
+
+// absolute makes a path absolute: one from a file is relative to the file's folder, every other to the working
+// directory. cron starts runs in a home directory; a relative path in a job file must not depend on that.
+func absolute(path string, origin Origin, workDir string) string {
+	if path == "" || !isLocal(path) {
+		return path
+	}
+	if !filepath.IsAbs(path) && origin.Layer == File {
+		path = filepath.Join(filepath.Dir(origin.Name), path)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(workDir, path)
+	}
+	return filepath.Clean(path)
+}

@@ -1,0 +1,246 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sluice/offsets"
+)
+
+// check reports keys that are missing and values that do not go together. Keys that are wrong in themselves were
+// reported before, and are not missing.
+func (l *loading) check() {
+	for _, k := range keys {
+		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) {
+			l.missing(k)
+		}
+	}
+	l.checkSelection()
+	l.checkKafka()
+	l.checkStart()
+	if l.in.Needs&ForSink != 0 {
+		l.checkCatalog()
+	}
+	if l.in.Needs&ForCheckpoint != 0 {
+		l.checkCheckpoint()
+	}
+}
+
+func (l *loading) isTouched(path string) bool { return l.touched[path].Layer != Unset }
+
+func (l *loading) isMissing(path string) bool {
+	return !l.isTouched(path) && find(path).text(l.job) == ""
+}
+
+func (l *loading) missing(k *Key) {
+	for _, p := range l.problems {
+		if p.Nearest == k.Path { // it is there under a misspelt name, which was reported
+			return
+		}
+	}
+	p := Problem{At: l.around(k.Path), Key: k.Path, Message: "is missing: want " + k.Want + k.ways()}
+	if warehouse := l.job.Sink.Iceberg.Catalog.Warehouse; k.Path == checkpointPath && warehouse != "" {
+		name := l.job.Name
+		if name == "" {
+			name = "<name>"
+		}
+		p.Message = "is missing: want a folder such as " + joinLocation(warehouse, checkpointFolder, name) + k.ways()
+	}
+	if m := mapOf(k.Path); m != nil { // an entry of a free map may be there under a misspelt name
+		name := strings.TrimPrefix(k.Path, m.Path+".")
+		for _, given := range slices.Sorted(maps.Keys(l.job.Source.Kafka)) {
+			if nearest(given, []string{name}) != "" {
+				p.Message = "is missing, but there is " + given + ": want " + k.Want
+				p.At = l.job.origins[join(m.Path, given)]
+			}
+		}
+	}
+	l.problems = append(l.problems, p)
+}
+
+// ways lists where a key can be given.
+func (k *Key) ways() string {
+	if k.Flag == "" {
+		return ", in the job file or as " + k.Env()
+	}
+	return ", in the job file, as --" + k.Flag + " or as " + k.Env()
+}
+
+// around is where a missing key would stand: the innermost section that is there, else the file.
+func (l *loading) around(path string) Origin {
+	for path != "" {
+		path, _ = cutLast(path)
+		if at, ok := l.sections[path]; ok && path != "" {
+			return at
+		}
+	}
+	if l.in.File != "" {
+		return Origin{Layer: File, Name: l.in.File}
+	}
+	return Origin{}
+}
+
+// exclusive keeps, of keys that exclude each other, those that the highest layer set, and reports several in one
+// layer: a flag replaces what the file says without a word, two keys in one file contradict each other.
+func (l *loading) exclusive(paths ...string) {
+	top := Unset
+	for _, path := range paths {
+		top = max(top, l.touched[path].Layer)
+	}
+	first := ""
+	for _, path := range paths {
+		at := l.touched[path]
+		switch {
+		case top == Unset:
+		case at.Layer < top:
+			l.restore(find(path))
+		case first == "":
+			first = path
+		default:
+			l.report(at, path, "contradicts "+first+" ("+l.touched[first].String()+"): give one of them")
+		}
+	}
+}
+
+// restore makes a key as if nobody had set it.
+func (l *loading) restore(k *Key) {
+	k.clear(l.job)
+	delete(l.touched, k.Path)
+	delete(l.job.origins, k.Path)
+	l.readDefault(k)
+}
+
+func (l *loading) checkSelection() {
+	given := slices.ContainsFunc([]string{subscribePath, patternPath, assignPath}, l.isTouched)
+	for _, p := range l.problems {
+		given = given || isSelection(p.Nearest)
+	}
+	if l.in.Needs&ForSource == 0 || given {
+		return
+	}
+	l.report(l.around(subscribePath), "source", "nothing says what to read: want one of subscribe, subscribePattern and assign (--subscribe, --subscribe-pattern, --assign)")
+}
+
+// refused are client properties that would work against sluice, each with the reason.
+var refused = map[string]string{
+	"auto.offset.reset":        "a batch reads exact offsets and never resets; where a query begins is " + startOffsetsPath,
+	"enable.auto.commit":       "progress is in the checkpoint and the table; nothing is committed to a group",
+	"group.id":                 "sluice joins no consumer group; progress is in the checkpoint",
+	"key.deserializer":         "keys are read as bytes",
+	"value.deserializer":       "values are read as bytes; how they become columns is value.format",
+	"interceptor.classes":      "Java classes cannot be loaded",
+	"max.poll.records":         "batches are bounded by source.maxOffsetsPerTrigger",
+	"allow.auto.create.topics": "sluice never creates a topic that it reads",
+}
+
+func (l *loading) checkKafka() {
+	for _, name := range slices.Sorted(maps.Keys(l.job.Source.Kafka)) {
+		if why, ok := refused[name]; ok {
+			at := join(kafkaPath, name)
+			l.report(l.job.origins[at], at, "cannot be set: "+why)
+		}
+	}
+}
+
+// checkStart compares the partitions that have a starting offset with those that are read, as far as the job tells.
+func (l *loading) checkStart() {
+	source := &l.job.Source
+	if source.StartingOffsets.Each == nil {
+		return
+	}
+	wrong := func(what, names string) {
+		l.report(l.job.origins[startOffsetsPath], startOffsetsPath, what+": "+names)
+	}
+	var extra, lacking []string
+	for _, topic := range source.StartingOffsets.Each.Topics() {
+		if !source.selectsTopic(topic) {
+			extra = append(extra, topic)
+		}
+	}
+	have := source.StartingOffsets.Each.Topics()
+	for _, topic := range source.Subscribe {
+		if !slices.Contains(have, topic) {
+			lacking = append(lacking, topic)
+		}
+	}
+	for _, tp := range source.Assign {
+		if _, ok := source.StartingOffsets.Each[tp]; !ok {
+			lacking = append(lacking, tp.String())
+		}
+	}
+	for _, tp := range source.StartingOffsets.Each.Partitions() {
+		if len(source.Assign) > 0 && source.selectsTopic(tp.Topic) && !slices.Contains(source.Assign, tp) {
+			extra = append(extra, tp.String())
+		}
+	}
+	if len(extra) > 0 {
+		wrong("names what is not read", strings.Join(extra, ", "))
+	}
+	if len(lacking) > 0 {
+		wrong("has no offset for", strings.Join(lacking, ", "))
+	}
+}
+
+// selectsTopic says whether the subscription reads the topic; anything if there is no valid subscription.
+func (s *Source) selectsTopic(topic string) bool {
+	switch {
+	case len(s.Subscribe) > 0:
+		return slices.Contains(s.Subscribe, topic)
+	case s.SubscribePattern != "":
+		matched, err := regexp.MatchString(s.SubscribePattern, topic)
+		return err != nil || matched
+	case len(s.Assign) > 0:
+		return slices.ContainsFunc(s.Assign, func(tp offsets.TopicPartition) bool { return tp.Topic == topic })
+	}
+	return true
+}
+
+func (l *loading) checkCatalog() {
+	catalog := &l.job.Sink.Iceberg.Catalog
+	remote := catalog.Warehouse != "" && !isLocal(catalog.Warehouse)
+	uri := l.touched[catalogURIPath]
+	switch {
+	case catalog.Type == "hadoop" && uri.Layer != Unset:
+		l.report(uri, catalogURIPath, "does not go with the catalog type hadoop, which has the warehouse alone")
+	case catalog.Type == "hadoop" && remote:
+		l.report(l.job.origins[warehousePath], warehousePath, "does not go with the catalog type hadoop: "+
+			"its commits rely on renames that only a local folder makes atomic; use type sql")
+	case catalog.Type == "sql" && remote && uri.Layer == Unset:
+		l.report(l.around(catalogURIPath), catalogURIPath, "is missing: a SQLite database cannot live in "+
+			scheme(catalog.Warehouse)+": want the path of one on this machine"+find(catalogURIPath).ways())
+	}
+}
+
+func scheme(location string) string { return urlScheme.FindString(location) }
+
+// checkCheckpoint keeps the checkpoint out of the folders that other programs clean up.
+func (l *loading) checkCheckpoint() {
+	iceberg := &l.job.Sink.Iceberg
+	warehouse, checkpoint := iceberg.Catalog.Warehouse, l.job.Checkpoint
+	if warehouse == "" || checkpoint == "" {
+		return
+	}
+	at := l.job.origins[checkpointPath]
+	if checkpoint == warehouse {
+		l.report(at, checkpointPath, "is the warehouse itself: want a folder of its own, such as "+
+			joinLocation(warehouse, checkpointFolder, l.job.Name))
+		return
+	}
+	parts := strings.Split(iceberg.Table, ".")
+	namespace, table := path.Join(parts[:len(parts)-1]...), parts[len(parts)-1]
+	for _, folder := range []string{joinLocation(warehouse, namespace, table), joinLocation(warehouse, namespace+".db", table)} {
+		if checkpoint == folder || strings.HasPrefix(checkpoint, folder+"/") {
+			l.report(at, checkpointPath, fmt.Sprintf("lies in the folder of the table, where the removal of orphan files deletes it: want a folder such as %s",
+				joinLocation(warehouse, checkpointFolder, l.job.Name)))
+		}
+	}
+}
+
+// joinLocation adds folders to a path or URL.
+func joinLocation(location string, folders ...string) string {
+	return strings.TrimRight(location, "/") + "/" + path.Join(folders...)
+}

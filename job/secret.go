@@ -1,0 +1,64 @@
+package job
+
+import (
+	"regexp"
+	"strings"
+)
+
+// redacted stands for what must not be shown.
+const redacted = "(redacted)"
+
+// secretWords are parts of names whose values are secret; a name that ends in one of locators says where something is
+// and holds none.
+var (
+	secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "jaas", "credential", "authorization", "signature", "connection-string", "connection_string"}
+	secretEnds  = []string{".key", "-key", "_key", "jsonkey", "apikey", "accountkey", "accesskey", "secretkey", "privatekey"}
+	locators    = []string{".url", ".uri", "-uri", ".location", ".path", "keypath", ".class", ".type", "_file", "-file", "_path"}
+)
+
+// SecretName says whether a property, key or variable of this name holds a secret.
+func SecretName(name string) bool {
+	name = strings.ToLower(name)
+	for _, end := range locators {
+		if strings.HasSuffix(name, end) {
+			return false
+		}
+	}
+	for _, word := range secretWords {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	for _, end := range secretEnds {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return name == "sig" // of a shared access signature
+}
+
+var (
+	// userInfo is name:password@ in a URL; the password may hold slashes that should have been escaped.
+	userInfo = regexp.MustCompile(`(://[^:/?#\s]*):[^\s]*@`)
+	// settings are name=value as in queries of URLs, JAAS and connection strings.
+	settings = regexp.MustCompile(`([A-Za-z0-9_.-]+)(\s*=\s*)("[^"]*"|'[^']*'|[^\s;,&"']+)`)
+)
+
+// Redact is a value fit for logs and terminals: all of it is hidden if the name is that of a secret, else the
+// credentials inside URLs and name=value pairs are.
+func Redact(name, value string) string {
+	if value == "" {
+		return value
+	}
+	if SecretName(name) {
+		return redacted
+	}
+	value = userInfo.ReplaceAllString(value, "$1:"+redacted+"@")
+	return settings.ReplaceAllStringFunc(value, func(pair string) string {
+		m := settings.FindStringSubmatch(pair)
+		if SecretName(m[1]) {
+			return m[1] + m[2] + redacted
+		}
+		return pair
+	})
+}
