@@ -22,7 +22,7 @@ test: ## unit and embedded end-to-end tests; needs Go alone
 race: ## the race detector on the packages that can bear it
 	go test $(timeout) -race $(raced)
 
-integration: ## tests against real Kafka, S3, DuckDB and PyIceberg, which are started as needed
+integration: rig-start ## tests against real Kafka, S3, DuckDB and PyIceberg
 	go test $(timeout) -tags integration -count=1 $(integrated)
 
 lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulnerabilities, the import rule
