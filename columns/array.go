@@ -39,13 +39,17 @@ func (a *Array) Valid(i int) bool {
 	return a.Validity[i>>3]&(1<<(i&7)) != 0
 }
 
-// Bytes is the value of row i of a String or Binary column, nil for a null. It aliases the column.
+// Bytes is the value of row i of a String or Binary column, nil for a null and never nil for an empty value. It aliases
+// the column.
 func (a *Array) Bytes(i int) []byte {
 	if !a.Valid(i) {
 		return nil
 	}
 	if a.Repeat {
 		i = 0
+	}
+	if a.Data == nil { // every value so far is empty
+		return []byte{}
 	}
 	return a.Data[a.Offsets[i]:a.Offsets[i+1]:a.Offsets[i+1]]
 }

@@ -25,7 +25,9 @@ type Reader struct {
 	piece int
 
 	fetcher *fetcher
-	ahead   *ahead
+	// fetch is the fetcher's.
+	fetch func(context.Context, batch.Piece, int64) (answer, error)
+	ahead *ahead
 	// rest is what is left of the answer in hand.
 	rest    []byte
 	aborts  abortFilter
@@ -54,6 +56,7 @@ func newReader(ctx context.Context, s *Source, pieces []batch.Piece, level int8)
 		decoder: decoder{decompressor: decompressor{limit: s.options.MaxBatchBytes}, headers: s.options.IncludeHeaders},
 		block:   newBlock(),
 	}
+	r.fetch = r.fetcher.fetch
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for _, p := range pieces {
 		r.positions = append(r.positions, p.From)
@@ -283,7 +286,7 @@ func (r *Reader) send(piece int, offset int64) {
 	r.ahead = a
 	go func() {
 		defer close(a.done)
-		a.got, a.err = r.fetcher.fetch(r.ctx, r.pieces[piece], offset)
+		a.got, a.err = r.fetch(r.ctx, r.pieces[piece], offset)
 	}()
 }
 
