@@ -189,16 +189,21 @@ func (c *court) sparkReadings() map[offsets.TopicPartition][]reading {
 	}
 	l := c.ledger(c.Query)
 	end := c.sparkEnd(l)
+	add := func(tp offsets.TopicPartition, from, until int64) {
+		if from < until {
+			found[tp] = append(found[tp], reading{from: from, until: until})
+		}
+	}
 	for tp, start := range c.log.Start {
 		if l == nil {
-			found[tp] = append(found[tp], reading{from: start, until: end[tp]})
+			add(tp, start, end[tp])
 		} else if a, known := l.Accounts[tp]; known {
-			found[tp] = append(found[tp], reading{from: start, until: a.First})
+			add(tp, start, a.First)
 		}
 	}
 	if l != nil {
 		for tp, until := range end {
-			found[tp] = append(found[tp], reading{from: l.Accounts[tp].Next, until: until})
+			add(tp, l.Accounts[tp].Next, until)
 		}
 	}
 	return found

@@ -199,7 +199,7 @@ func (c *court) surplus(k *partitionCase, n int64) {
 // judgeShortage deals with rows that should be there and are not.
 func (c *court) judgeShortage(k *partitionCase, e excuses) {
 	short := max(0, k.short)
-	beyond := max(0, k.kafka.count-k.line.DeadLetters-k.line.Dropped-short)
+	beyond := max(0, k.kafka.count-max(0, k.line.DeadLetters+k.line.Dropped)-short)
 	switch {
 	case short == 0:
 	case k.uncounted():
