@@ -27,7 +27,7 @@ integration: rig-start ## tests against real Kafka, S3, DuckDB and PyIceberg
 
 lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulnerabilities, the import rule
 	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt'd:" $$files >&2; exit 1; }
-	@for script in $$(git ls-files rig tools .ci | xargs grep -l '^#!/usr/bin/env bash'); do bash -n $$script || exit 1; done
+	@for script in $$(git ls-files rig tools .ci | xargs grep -lE '^#!/usr/bin/env bash|shell=bash'); do bash -n $$script || exit 1; done
 	go vet ./...
 	go vet -tags integration ./...
 	.bin/staticcheck ./...
@@ -39,7 +39,7 @@ bench: build ## benchmarks against the floor, on a real broker, as ratios
 	go run ./bench
 
 crash: ## the crash sweep and the binary killed at seeded points
-	go test $(timeout) -tags integration -count=1 -run 'Crash|Sweep|Kill' ./runner/... ./cmd/...
+	go test $(timeout) -tags integration -count=1 -run 'Struck|Stall|Sweep|Mutant|Crash|Kill' ./runner/... ./cmd/...
 
 demo: ## the whole story on one machine, with Go alone (the first build takes minutes)
 	@[ -x sluice ] || echo 'Building sluice. The first build compiles every dependency and takes minutes; later ones take seconds.'

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Functions that the commands of the rig share. Sourced, never run.
 #
 # Everything that a command downloads, builds or writes is below .rig/ in the checkout; a server listens on 127.0.0.1
