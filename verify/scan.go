@@ -108,7 +108,11 @@ func (c *court) readFile(ctx context.Context, scan *table.Scan, f *dataFile) ([]
 		if err != nil {
 			return nil, err
 		}
-		return append(found, c.unreadable(f, finding)), nil
+		p := c.unreadable(f, finding)
+		if p.Kind == FileGone && f.deleted() {
+			p.What = fmt.Sprintf("a delete file that applies to a data file with %d rows is gone from the store", f.task.File.Count())
+		}
+		return append(found, p), nil
 	}
 	found = append(found, f.checkRows(whole.rows)...)
 	found = append(found, f.checkBounds(c.reader.columns.Partition, f.partition, whole.partition)...)

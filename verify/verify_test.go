@@ -181,7 +181,7 @@ func TestRowsOfForeignTopicsAreReportedApart(t *testing.T) {
 
 func TestARowMissingInTheMiddle(t *testing.T) {
 	w := newWorld(t)
-	w.apply(ordersQuery, part{Range: reading("orders", 0, 0, 100).Range, skip: []int64{17}})
+	w.apply(ordersQuery, part{Range: reading("orders", 0, 0, 100).Range, gaps: []int64{17}})
 	wantVerdict(t, w.verify(w.whole()), verify.Proved) // a gap of Kafka's is no fault
 	w.kafka.add(orders0, 17)
 
@@ -219,7 +219,7 @@ func TestARowMissingThatTheLedgerCounted(t *testing.T) {
 
 func TestDeadLettersAreAllowedByCountAlone(t *testing.T) {
 	w := newWorld(t)
-	w.apply(ordersQuery, part{Range: reading("orders", 0, 0, 50).Range, skip: []int64{5, 6}, dead: true})
+	w.apply(ordersQuery, part{Range: reading("orders", 0, 0, 50).Range, dead: []int64{5, 6}})
 	r := w.verify(w.whole())
 	wantOK(t, r)
 	wantVerdict(t, r, verify.Proved)

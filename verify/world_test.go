@@ -147,9 +147,8 @@ func (w *world) query(id string) *query {
 // part is what a batch does with one partition.
 type part struct {
 	offsets.Range
-	// skip are offsets without a row; dead says that they are dead letters (else gaps, of which Kafka has nothing).
-	skip []int64
-	dead bool
+	// gaps are offsets of which Kafka has nothing, dead those of dead letters.
+	gaps, dead []int64
 }
 
 func reading(topic string, partition int32, from, until int64) part {
@@ -165,16 +164,15 @@ func (w *world) apply(id string, parts ...part) {
 	for _, p := range parts {
 		r := batch.PieceResult{Piece: batch.Piece{Topic: p.Topic, Partition: p.Partition, From: p.From, Until: p.Until}, Position: p.Until}
 		for o := p.From; o < p.Until; o++ {
-			gap := slices.Contains(p.skip, o)
-			if !gap || p.dead {
-				w.kafka.add(p.TopicPartition, o)
+			if slices.Contains(p.gaps, o) {
+				continue
 			}
-			switch {
-			case !gap:
+			w.kafka.add(p.TopicPartition, o)
+			if slices.Contains(p.dead, o) {
+				r.DeadLetters++
+			} else {
 				rows = append(rows, row{p.Topic, p.Partition, o})
 				r.Rows++
-			case p.dead:
-				r.DeadLetters++
 			}
 		}
 		w.kafka.end(p.TopicPartition, p.Until)
