@@ -49,6 +49,7 @@ var layers = map[string]layer{
 	"offsets": {std: true},
 
 	"checkpoint/storetest": {imports: []string{"checkpoint"}, tests: true},
+	"lakesink/laketest":    {imports: vocabulary, tests: true},
 	"lakesink/rowtest":     {imports: []string{"columns"}, tests: true},
 	"rig":                  {tests: true},
 	"bench":                {imports: slices.Concat([]string{"cmd", "runner", "verify", "job", "rig"}, middle, vocabulary), tests: true},
