@@ -122,7 +122,7 @@ func parseConf(text []byte) (map[string]string, error) {
 func (e *entry) parseSource(line []byte) error {
 	if e.version == 2 {
 		source, rest, ok := bytes.Cut(line, []byte(":"))
-		if !ok || len(source) == 0 {
+		if !ok || len(source) == 0 || source[0] == '{' {
 			return fmt.Errorf("want <source id>:<offsets>, have %.60q", line)
 		}
 		e.source, line = string(source), rest

@@ -90,12 +90,16 @@ func (l *Log) writeIdentity(ctx context.Context, identity *batch.Identity) error
 }
 
 // ensureProbed probes the store before the first create-only write, once per checkpoint and store: identity.json
-// records it. What Identity has read is not read again, or SetIdentity would miss a change in between.
+// records it.
 func (l *Log) ensureProbed(ctx context.Context) error {
-	if !l.probed && !l.identity.asked {
+	if l.probed {
+		return nil
+	}
+	if !l.identity.asked {
 		if _, err := l.readIdentity(ctx); err != nil {
 			return err
 		}
+		defer func() { l.identity = stored{} }() // SetIdentity goes by what Identity has returned, not by this
 	}
 	if l.probed {
 		return nil

@@ -65,7 +65,7 @@ func (l *Local) path(key string) string {
 
 // Get is Store's.
 func (l *Local) Get(ctx context.Context, key string) ([]byte, Version, error) {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, "", storeError("get", key, l, err)
 	}
 	data, version, err := l.read(key)
@@ -77,7 +77,7 @@ func (l *Local) Get(ctx context.Context, key string) ([]byte, Version, error) {
 
 // PutIfAbsent is Store's.
 func (l *Local) PutIfAbsent(ctx context.Context, key string, data []byte) (Version, error) {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return "", storeError("create", key, l, err)
 	}
 	version, err := l.install(key, data, l.linkNew)
@@ -158,7 +158,7 @@ func (l *Local) List(ctx context.Context, prefix, after string) ([]string, error
 			}
 			return nil
 		case entry.IsDir():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		key := filepath.ToSlash(strings.TrimPrefix(path, l.dir+string(filepath.Separator)))
 		if strings.HasPrefix(key, prefix) && key > after {

@@ -51,7 +51,7 @@ func (m *Memory) String() string { return "mem://" + m.name }
 // Get is Store's.
 func (m *Memory) Get(ctx context.Context, key string) ([]byte, Version, error) {
 	checkKey(key)
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, "", storeError("get", key, m, err)
 	}
 	m.mu.Lock()
@@ -81,7 +81,7 @@ func (m *Memory) Put(ctx context.Context, key string, data []byte) error {
 
 func (m *Memory) put(ctx context.Context, verb, key string, data []byte, allowed func(object, bool) bool) (Version, error) {
 	checkKey(key)
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return "", storeError(verb, key, m, err)
 	}
 	m.mu.Lock()
@@ -102,7 +102,7 @@ func (m *Memory) Delete(ctx context.Context, keys ...string) error {
 	defer m.mu.Unlock()
 	for _, key := range keys {
 		checkKey(key)
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return storeError("delete", key, m, err)
 		}
 		delete(m.objects, key)
@@ -112,7 +112,7 @@ func (m *Memory) Delete(ctx context.Context, keys ...string) error {
 
 // List is Store's.
 func (m *Memory) List(ctx context.Context, prefix, after string) ([]string, error) {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, storeError("list", prefix, m, err)
 	}
 	m.mu.Lock()

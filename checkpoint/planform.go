@@ -104,10 +104,16 @@ func describe(plan *batch.Plan, conf map[string]string) error {
 	return nil
 }
 
-// isOurs reports whether sluice wrote the entry.
+// isOurs reports whether sluice wrote the entry. Our keys show that wherever they are: with one bit changed in "conf"
+// they are in a member of another name, and the plan must not pass for one of Spark's.
 func (e *entry) isOurs() bool {
 	for name := range e.conf {
 		if strings.HasPrefix(name, ours) {
+			return true
+		}
+	}
+	for _, value := range e.extra {
+		if bytes.Contains(value, []byte(`"`+ours)) {
 			return true
 		}
 	}

@@ -1,0 +1,147 @@
+package checkpoint_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"sluice/batch"
+	"sluice/checkpoint"
+	"sluice/checkpoint/storetest"
+)
+
+// Stores and proxies that accept conditional writes and ignore the condition let every run win
+// (https://github.com/minio/minio/issues/21603, https://github.com/ceph/ceph/pull/69991).
+func TestTheProbeRefusesAStoreThatIgnoresConditions(t *testing.T) {
+	m := checkpoint.NewMemory("m")
+	for name, s := range map[string]checkpoint.Store{
+		"all conditions":  storetest.IgnoresConditions{Store: m},
+		"If-None-Match":   noAbsence{m},
+		"If-Match":        noMatch{m},
+		"inverted":        inverted{m},
+		"refuses to swap": unswappable{m},
+		"loses objects":   storetest.Drops{Store: m, Key: func(string) bool { return true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantFault(t, checkpoint.Probe(t.Context(), s), batch.NotSetUp, "does not enforce conditional writes")
+			if keys := list(t, m, ""); len(keys) != 0 {
+				t.Errorf("left behind: %v", keys)
+			}
+		})
+	}
+}
+
+func TestAnUnsafeStoreStopsTheFirstWriteOfAQuery(t *testing.T) {
+	m := checkpoint.NewMemory("m")
+	unsafe := storetest.IgnoresConditions{Store: m}
+	_, err := checkpoint.NewLog(unsafe).CreateQuery(t.Context(), "6b1f5d06-53a8-4d4b-9a55-3a3b5e9b9e10")
+	wantFault(t, err, batch.NotSetUp)
+	_, err = checkpoint.NewLog(unsafe).PinStart(t.Context(), simple(0, 0, 0).Start)
+	wantFault(t, err, batch.NotSetUp)
+	wantFault(t, checkpoint.NewLog(unsafe).WritePlan(t.Context(), simple(0, 0, 1)), batch.NotSetUp)
+	wantFault(t, checkpoint.NewLog(unsafe).SetIdentity(t.Context(), &batch.Identity{}), batch.NotSetUp)
+	if keys := list(t, m, ""); len(keys) != 0 {
+		t.Errorf("written all the same: %v", keys)
+	}
+}
+
+// The probe's answers can get lost too.
+func TestTheProbeSurvivesLostAnswers(t *testing.T) {
+	for _, mode := range []storetest.Mode{storetest.NotApplied, storetest.AnswerLost, storetest.Repeated} {
+		for at := range 5 {
+			m := checkpoint.NewMemory("m")
+			err := checkpoint.Probe(t.Context(), &storetest.Faults{Store: m, Script: storetest.NewScript(at, mode)})
+			if batch.ClassOf(err) == batch.NotSetUp {
+				t.Errorf("%s at %d: an honest store was refused: %v", mode, at, err)
+			}
+			if err == nil && len(list(t, m, "")) != 0 {
+				t.Errorf("%s at %d: left behind %v", mode, at, list(t, m, ""))
+			}
+		}
+	}
+}
+
+func probes(script *storetest.Script) int {
+	n := 0
+	for _, effect := range script.Effects() {
+		if strings.HasPrefix(effect, "create lock/probe-") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestACheckpointIsProbedOnce(t *testing.T) {
+	m, ctx := checkpoint.NewMemory("here"), t.Context()
+	script := storetest.NewScript(-1, storetest.NotApplied)
+	s := &storetest.Faults{Store: m, Script: script}
+	l := fill(t, s, 1)
+	noError(t, l.SetIdentity(ctx, &batch.Identity{Name: "orders"}))
+	first := probes(script)
+	if first == 0 {
+		t.Fatal("the first run did not probe")
+	}
+	for n := int64(1); n < 3; n++ {
+		l := checkpoint.NewLog(s)
+		if n == 1 { // whether or not a run reads it first
+			_, err := l.Identity(ctx)
+			noError(t, err)
+		}
+		noError(t, l.WritePlan(ctx, simple(n, n*10, n*10+10)))
+		noError(t, l.WriteCommit(ctx, n))
+	}
+	if got := probes(script); got != first {
+		t.Errorf("later runs probed: %d creations, want %d", got, first)
+	}
+}
+
+// A checkpoint that was copied to another store, or that Spark made, is probed before our first plan, and then no more.
+func TestACheckpointInANewPlaceIsProbed(t *testing.T) {
+	ctx := t.Context()
+	for _, name := range []string{"v1", "spark/v1"} {
+		script := storetest.NewScript(-1, storetest.NotApplied)
+		s := &storetest.Faults{Store: folder(t, name), Script: script}
+		for n := int64(3); n < 5; n++ {
+			l := checkpoint.NewLog(s)
+			identity, err := l.Identity(ctx)
+			noError(t, err)
+			if identity == nil {
+				noError(t, l.SetIdentity(ctx, &batch.Identity{Name: "orders"}))
+			}
+			noError(t, l.WriteCommit(ctx, n-1))
+			noError(t, l.WritePlan(ctx, simple(n, 0, 1)))
+		}
+		if got := probes(script); got != 2 { // one probe creates twice
+			t.Errorf("%s: got %d creations by probes, want 2", name, got)
+		}
+	}
+}
+
+type noAbsence struct{ *checkpoint.Memory }
+
+func (s noAbsence) PutIfAbsent(ctx context.Context, key string, data []byte) (checkpoint.Version, error) {
+	return storetest.IgnoresConditions{Store: s.Memory}.PutIfAbsent(ctx, key, data)
+}
+
+type noMatch struct{ *checkpoint.Memory }
+
+func (s noMatch) PutIfMatch(ctx context.Context, key string, data []byte, version checkpoint.Version) (checkpoint.Version, error) {
+	return storetest.IgnoresConditions{Store: s.Memory}.PutIfMatch(ctx, key, data, version)
+}
+
+// inverted refuses to create what is not there and replaces what is.
+type inverted struct{ *checkpoint.Memory }
+
+func (s inverted) PutIfAbsent(ctx context.Context, key string, data []byte) (checkpoint.Version, error) {
+	if _, _, err := s.Get(ctx, key); errors.Is(err, checkpoint.ErrNotFound) {
+		return "", checkpoint.ErrConflict
+	}
+	return "", s.Put(ctx, key, data)
+}
+
+type unswappable struct{ *checkpoint.Memory }
+
+func (unswappable) PutIfMatch(context.Context, string, []byte, checkpoint.Version) (checkpoint.Version, error) {
+	return "", checkpoint.ErrConflict
+}
