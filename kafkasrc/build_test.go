@@ -52,7 +52,7 @@ const (
 )
 
 // codecs are the ways that producers compress, by the name that tests give them.
-var codecs = []string{"none", "gzip", "snappy", "xerial", "lz4", "lz4 linked", "lz4 checked", "zstd"}
+var codecs = []string{"none", "gzip", "snappy", "xerial", "lz4", "lz4 64KiB", "lz4 checked", "zstd"}
 
 func (m made) bytes(tb testing.TB) []byte {
 	tb.Helper()
@@ -114,7 +114,7 @@ func codecNumber(name string) int {
 		return codecGzip
 	case "snappy", "xerial":
 		return codecSnappy
-	case "lz4", "lz4 linked", "lz4 checked":
+	case "lz4", "lz4 64KiB", "lz4 checked":
 		return codecLz4
 	case "zstd":
 		return codecZstd
@@ -129,7 +129,7 @@ func compress(tb testing.TB, codec string, in []byte) []byte {
 	switch codec {
 	case "gzip":
 		w = gzip.NewWriter(&out)
-	case "lz4", "lz4 linked", "lz4 checked":
+	case "lz4", "lz4 64KiB", "lz4 checked":
 		w = lz4Writer(tb, codec, &out)
 	case "snappy":
 		return s2.EncodeSnappy(nil, in)

@@ -37,8 +37,8 @@ type decompressor struct {
 	zstd  *zstd.Decoder
 }
 
-// expand returns the decompressed bytes of in; they are valid until the next call. Nothing is allocated beyond limit,
-// whatever sizes the input claims. Checksums inside the frames are not looked at: the batch's own covers them.
+// expand returns the decompressed bytes of in; they are valid until the next call. Whatever sizes the input claims, the
+// output does not grow beyond limit, for zstd beyond zstdWindow if that is more. Checksums inside the frames are not looked at: the batch's own covers them.
 func (d *decompressor) expand(codec int, in []byte) (out []byte, err error) {
 	switch codec {
 	case codecNone:
@@ -60,10 +60,14 @@ func (d *decompressor) expand(codec int, in []byte) (out []byte, err error) {
 	return out, err
 }
 
+// zstdWindow is the window that every decoder has to support (RFC 8878, 3.1.1.1.2). The library refuses frames whose
+// window is above its limit, although that says nothing of their size.
+const zstdWindow = 8 << 20
+
 func (d *decompressor) expandZstd(in []byte) ([]byte, error) {
 	if d.zstd == nil {
 		decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(uint64(d.limit)), zstd.IgnoreChecksum(true))
+			zstd.WithDecoderMaxMemory(uint64(max(d.limit, zstdWindow))), zstd.IgnoreChecksum(true))
 		if err != nil {
 			return nil, err
 		}

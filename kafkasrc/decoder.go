@@ -88,9 +88,6 @@ func (d *decoder) open(batch []byte) error {
 		b.timestampType = logAppendTime
 		b.timestamp = int64(binary.BigEndian.Uint64(batch[atMaxTimestamp:]))
 	}
-	if b.first < 0 || b.next <= b.first {
-		return corruptf(first, "it claims to end at offset %d", b.next-1)
-	}
 	if b.count < 0 {
 		return corruptf(first, "it claims %d records", b.count)
 	}

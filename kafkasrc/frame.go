@@ -40,7 +40,11 @@ func cut(log []byte) (batch, rest []byte, err error) {
 	if size > int64(len(log)) {
 		return nil, log, nil
 	}
-	return log[:size:size], log[size:], nil
+	batch, rest = log[:size:size], log[size:]
+	if base, next := baseOffset(batch), nextOffset(batch); base < 0 || next <= base {
+		return nil, log, corruptf(base, "it claims to end at offset %d", next-1)
+	}
+	return batch, rest, nil
 }
 
 func baseOffset(batch []byte) int64 { return int64(binary.BigEndian.Uint64(batch)) }

@@ -24,9 +24,6 @@ func (d *decoder) openMessage(m []byte) error {
 	if !messageIntact(m) {
 		return &corrupt{base: offset, reason: "checksum (CRC-32) does not match", inTransit: true}
 	}
-	if offset < 0 || offset+1 < offset {
-		return corruptf(offset, "no message has this offset")
-	}
 	b := recordBatch{
 		magic: m[atMagic],
 		first: offset, next: offset + 1,
