@@ -1,0 +1,153 @@
+package lakesink
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/catalog/hadoop"
+	sqlcatalog "github.com/apache/iceberg-go/catalog/sql"
+
+	_ "github.com/apache/iceberg-go/io/gocloud/s3" // s3:// warehouses
+	_ "modernc.org/sqlite"                         // the driver behind sql catalogs
+)
+
+// CatalogOptions say where tables are registered and where new ones live.
+type CatalogOptions struct {
+	// Type is "sql" (an SQLite file) or "hadoop" (a local folder that is its own catalog).
+	Type string
+	// URI is the catalog's address: for sql the path of the database, plain or with sqlite: or file: before it. The
+	// file and its folder are made if they are missing. A hadoop catalog has none.
+	URI string
+	// Warehouse is the folder or bucket that new tables are put into: a path, file:// or s3://bucket/prefix.
+	Warehouse string
+	// Name is stored with every table of a sql catalog; other engines must use the same. The default is "default".
+	Name string
+	// Properties go to the catalog and to the store, under Iceberg's names: s3.endpoint, s3.region, s3.access-key-id, …
+	// Without them the AWS environment (AWS_*, shared files, instance roles) counts.
+	Properties map[string]string
+}
+
+// String names the catalog without secrets: type and address.
+func (o CatalogOptions) String() string {
+	address := o.URI
+	if address == "" {
+		address = o.Warehouse
+	}
+	return o.Type + " " + withoutSecrets(address)
+}
+
+// openers make the catalogs by their type. A type is a line here and a function.
+var openers = map[string]func(context.Context, CatalogOptions) (catalog.Catalog, error){
+	"sql":    openSQL,
+	"hadoop": openHadoop,
+}
+
+// OpenCatalog connects to a catalog. What is missing or forbidden is a NotSetUp fault. Close the result, which is a
+// catalog.Closer, when done.
+func OpenCatalog(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
+	open, ok := openers[o.Type]
+	if !ok {
+		return nil, notSetUp(fmt.Sprintf("there is no catalog of type %q", o.Type),
+			"choose one of: "+strings.Join(slices.Sorted(maps.Keys(openers)), ", "), nil)
+	}
+	if o.Warehouse == "" {
+		return nil, notSetUp("the catalog has no warehouse", "say where new tables are to live: a folder, or s3://bucket/prefix", nil)
+	}
+	if o.Name == "" {
+		o.Name = "default"
+	}
+	if isLocal(o.Warehouse) {
+		address, err := localAddress(o.Warehouse)
+		if err != nil {
+			return nil, notSetUp(fmt.Sprintf("warehouse %q is no path", o.Warehouse), "give a folder, or s3://bucket/prefix", err)
+		}
+		o.Warehouse = address
+	}
+	return open(ctx, o)
+}
+
+// openHadoop serves local folders only. The catalog's commit is a rename that must fail if the name is taken; object
+// stores have no such rename, so two writers would overwrite each other's commits.
+func openHadoop(_ context.Context, o CatalogOptions) (catalog.Catalog, error) {
+	if !isLocal(o.Warehouse) {
+		return nil, notSetUp(fmt.Sprintf("a hadoop catalog cannot be on %s: it commits by renaming, which object stores do not do atomically, so that commits would be lost", withoutSecrets(o.Warehouse)),
+			"use a catalog of type sql with this warehouse, or a local folder", nil)
+	}
+	path := localPath(o.Warehouse)
+	if err := makeFolder(path); err != nil {
+		return nil, explain(fmt.Sprintf("make the warehouse %s", path), err)
+	}
+	properties := iceberg.Properties(maps.Clone(o.Properties))
+	c, err := hadoop.NewCatalog(o.Name, path, properties)
+	if err != nil {
+		return nil, explain(fmt.Sprintf("open the catalog in %s", path), err)
+	}
+	return c, nil
+}
+
+func openSQL(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
+	path, err := sqlitePath(o.URI)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return nil, explain(fmt.Sprintf("make the folder of the catalog %s", path), err)
+	}
+	db, err := sql.Open("sqlite", sqliteDSN(path))
+	if err != nil {
+		return nil, explain(fmt.Sprintf("open the catalog %s", path), err)
+	}
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(explain(fmt.Sprintf("open the catalog %s", path), err), db.Close())
+	}
+	properties := iceberg.Properties{}
+	maps.Copy(properties, o.Properties)
+	properties["warehouse"] = o.Warehouse
+	c, err := sqlcatalog.NewCatalog(o.Name, db, sqlcatalog.SQLite, properties)
+	if err != nil {
+		return nil, errors.Join(explain(fmt.Sprintf("open the catalog %s", path), err), db.Close())
+	}
+	return &ownedSQL{c, db}, nil
+}
+
+// ownedSQL closes the database with the catalog.
+type ownedSQL struct {
+	*sqlcatalog.Catalog
+	db *sql.DB
+}
+
+// Close ends all connections.
+func (o *ownedSQL) Close() error { return errors.Join(o.Catalog.Close(), o.db.Close()) }
+
+func sqlitePath(uri string) (string, error) {
+	scheme, rest, ok := strings.Cut(uri, ":")
+	switch {
+	case uri == "":
+		return "", notSetUp("the sql catalog has no address", "give the path of its SQLite file as uri", nil)
+	case ok && scheme == "sqlite":
+		uri = "file:" + strings.TrimPrefix(rest, "//")
+	case ok && scheme != "file" && strings.HasPrefix(rest, "//"):
+		return "", notSetUp(fmt.Sprintf("a sql catalog at %s: only SQLite is built in", withoutSecrets(uri)), "give the path of an SQLite file as uri", nil)
+	}
+	path, err := filepath.Abs(localPath(uri))
+	if err != nil {
+		return "", notSetUp(fmt.Sprintf("catalog address %q is no path", uri), "give the path of an SQLite file as uri", err)
+	}
+	return path, nil
+}
+
+// sqliteDSN lets several processes share the file: writers queue for up to 5 s, readers never wait (WAL), and what was
+// committed is on disk.
+func sqliteDSN(path string) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate"
+}

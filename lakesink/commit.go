@@ -1,0 +1,247 @@
+package lakesink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/batch"
+)
+
+// Commit makes a batch part of the table: its files, the ledger and the summary at once, and only while the batch before
+// it is the newest one there. It returns what the table says afterwards. A batch of the same plan that is there already
+// is success.
+//
+// Fenced: another run applied the batch or went beyond it. Inconsistent: table and batch do not fit together.
+// UnknownOutcome: the commit may have happened and the table could not be asked; nothing was deleted and the next run
+// finds out. After any other error the batch was not in the table when it was last read.
+//
+// Once the first offer has gone out, cancelling ctx only keeps further ones from being made.
+func (i *Iceberg) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
+	d := &deal{sink: i, commit: c}
+	t, err := i.load(ctx)
+	if err != nil {
+		return nil, explain(fmt.Sprintf("read table %s to commit batch %d", i.TableName(), c.Plan.Batch), err)
+	}
+	for attempt := 1; ; attempt++ {
+		applied, there, err := d.judge(t)
+		if err != nil || there {
+			return applied, err
+		}
+		if attempt > i.options.Attempts {
+			return nil, d.giveUp()
+		}
+		if attempt > 1 {
+			if err := i.options.Sleep(ctx, i.options.Backoff(attempt-1)); err != nil {
+				return nil, errors.Join(d.giveUp(), err)
+			}
+		}
+		if err := d.offer(ctx, t, applied); err != nil {
+			return nil, err
+		}
+		if t, err = d.reload(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// deal is the attempt to make one batch part of the table.
+type deal struct {
+	sink   *Iceberg
+	commit *batch.Commit
+	// offers are all that went out, by snapshot: any of them may turn out to have been accepted.
+	offers []*offer
+	// answer is what the catalog said to the last one, nil for yes.
+	answer error
+	// accepted is the table as the catalog returned it with a yes.
+	accepted *table.Table
+}
+
+// judge reads from the table whether the batch is there. All that forbids to go on is an error.
+func (d *deal) judge(t *table.Table) (applied *batch.Applied, there bool, err error) {
+	c, name := d.commit, d.sink.TableName()
+	if uuid := t.Metadata().TableUUID().String(); c.TableUUID != "" && uuid != c.TableUUID {
+		return nil, false, &batch.Fault{Class: batch.Inconsistent,
+			Message: fmt.Sprintf("table %s is not the one that batch %d was made for: its UUID is %s and was %s (dropped and created again)", name, c.Plan.Batch, uuid, c.TableUUID),
+			Hint:    "nothing was committed to the new table; bring the old one back, or start a new query with a new checkpoint"}
+	}
+	applied, err = appliedOf(t, c.Query)
+	if err != nil {
+		return nil, false, d.sink.unreadable(err)
+	}
+	if o := d.ours(t, applied); o != nil {
+		return applied, true, o.landed(t)
+	}
+	switch n := c.Plan.Batch; {
+	case c.Plan.Accepted.Covers(applied): // somebody has decided about exactly this state
+	case applied.RolledBack:
+		return nil, false, d.rolledBack(applied)
+	case applied.Batch == n && c.Plan.Is(applied.Plan) && len(d.offers) == 0:
+		return applied, true, nil
+	case applied.Batch == n && applied.Plan != "" && !c.Plan.Is(applied.Plan):
+		return nil, false, d.otherPlan(applied)
+	case applied.Batch >= n:
+		return nil, false, d.overtaken(applied)
+	case applied.Batch < n-1:
+		return nil, false, d.gap(applied)
+	}
+	for _, r := range c.Results {
+		if err := d.sink.sameShape(t, r.SchemaID, r.SpecID); err != nil {
+			return nil, false, err
+		}
+	}
+	return applied, false, d.sink.checkClock(t)
+}
+
+// ours is the offer of ours that the table took, nil if none. The ledger names it, unless another run has already
+// built on it: then it is in the history.
+func (d *deal) ours(t *table.Table, applied *batch.Applied) *offer {
+	for _, o := range d.offers {
+		if applied.Ledger != nil && applied.Ledger.Snapshot == o.snapshot.SnapshotID && !applied.RolledBack {
+			return o
+		}
+	}
+	h := historyOf(t)
+	for _, o := range d.offers {
+		if h.has(o.snapshot.SnapshotID) {
+			return o
+		}
+	}
+	return nil
+}
+
+// landed checks that what is in the table is what was offered. The snapshot may have been expired meanwhile.
+func (o *offer) landed(t *table.Table) error {
+	s := t.SnapshotByID(o.snapshot.SnapshotID)
+	if s == nil || s.ManifestList == o.snapshot.ManifestList && equal(s.ParentSnapshotID, o.snapshot.ParentSnapshotID) {
+		return nil
+	}
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("snapshot %d is in the table, but not as it was committed: its parent is %s and its manifest list %s, offered were %s and %s",
+			s.SnapshotID, name(s.ParentSnapshotID), s.ManifestList, name(o.snapshot.ParentSnapshotID), o.snapshot.ManifestList),
+		Hint: "the catalog does not keep to its contract: stop all writers and compare the table's snapshots with its files"}
+}
+
+func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func name(id *int64) string {
+	if id == nil {
+		return "none"
+	}
+	return fmt.Sprint(*id)
+}
+
+// offer stages the batch on this reading of the table and sends it. Only what happens before the sending is an error:
+// what the catalog answers is remembered and not believed.
+func (d *deal) offer(ctx context.Context, t *table.Table, applied *batch.Applied) error {
+	if ctx.Err() != nil {
+		return errors.Join(d.giveUp(), context.Cause(ctx))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.sink.options.Timeout)
+	defer cancel()
+	o, err := d.sink.stage(ctx, t, d.commit, applied.Ledger)
+	if err != nil {
+		return explain(fmt.Sprintf("prepare the commit of batch %d to table %s", d.commit.Plan.Batch, d.sink.TableName()), err)
+	}
+	d.offers = append(d.offers, o)
+	d.accepted, d.answer = o.tx.Commit(ctx)
+	if d.answer != nil && o.fence.refused != nil {
+		d.answer = o.fence.refused
+	}
+	return nil
+}
+
+// reloads is how often the table is asked after a commit before the outcome is called unknown.
+const reloads = 5
+
+// reload reads the table after an offer, also if ctx has been cancelled: until then nobody knows what happened.
+func (d *deal) reload(ctx context.Context) (*table.Table, error) {
+	detached := context.WithoutCancel(ctx)
+	var failure error
+	for attempt := range reloads {
+		if attempt > 0 {
+			if err := d.sink.options.Sleep(detached, d.sink.options.Backoff(attempt)); err != nil {
+				return nil, err
+			}
+		}
+		t, err := d.read(detached)
+		if err == nil || isMissing(err) {
+			return t, d.dropped(err)
+		}
+		failure = err
+	}
+	switch {
+	case d.answer == nil: // the catalog said yes, and a yes to a pinned commit holds
+		return d.accepted, nil
+	case !d.sent():
+		return nil, d.giveUp()
+	}
+	return nil, &batch.Fault{Class: batch.UnknownOutcome,
+		Message: fmt.Sprintf("batch %d may or may not be in table %s: the commit ended with an error and the table cannot be read", d.commit.Plan.Batch, d.sink.TableName()),
+		Hint:    "run again when catalog and store answer: the next run finds out and goes on; nothing was deleted",
+		Err:     errors.Join(d.answer, failure)}
+}
+
+// sent reports whether the catalog was asked at all.
+func (d *deal) sent() bool {
+	for _, o := range d.offers {
+		if o.fence.sent {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *deal) read(ctx context.Context) (*table.Table, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.sink.options.Timeout)
+	defer cancel()
+	return d.sink.load(ctx)
+}
+
+func (d *deal) dropped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("table %s was dropped while batch %d was being committed", d.sink.TableName(), d.commit.Plan.Batch),
+		Hint: "bring the table back; the batch's files are still there", Err: errors.Join(d.answer, err)}
+}
+
+// giveUp is the end of an attempt that found the table without the batch.
+func (d *deal) giveUp() error {
+	message := fmt.Sprintf("batch %d is not in table %s: the commit was not accepted in %d attempts", d.commit.Plan.Batch, d.sink.TableName(), len(d.offers))
+	if len(d.offers) == 0 {
+		message = fmt.Sprintf("batch %d was not offered to table %s", d.commit.Plan.Batch, d.sink.TableName())
+	}
+	return &batch.Fault{Class: batch.Failed, Message: message, Err: d.answer,
+		Hint: "run again: the batch is written once more; if other writers commit to this table all the time, pause them for a moment"}
+}
+
+func (d *deal) rolledBack(a *batch.Applied) error {
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("table %s was rolled back: snapshot %d, which holds batch %d, is no longer in its history", d.sink.TableName(), a.Ledger.Snapshot, a.Ledger.Batch),
+		Hint:    "run again: the next run says what the choices are"}
+}
+
+func (d *deal) otherPlan(a *batch.Applied) error {
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("table %s has batch %d from another plan (%.12s) than this one (%.12s): two checkpoints claim the same query", d.sink.TableName(), a.Batch, a.Plan, d.commit.Plan.Hash),
+		Hint:    "find the other checkpoint (a copy of this one?) and keep the one whose plan the table has"}
+}
+
+func (d *deal) overtaken(a *batch.Applied) error {
+	by := "another run"
+	if a.Plan == "" {
+		by = "Spark"
+	}
+	return &batch.Fault{Class: batch.Fenced, Err: d.answer,
+		Message: fmt.Sprintf("%s has applied batch %d to table %s: this run, which has batch %d in hand, was overtaken", by, a.Batch, d.sink.TableName(), d.commit.Plan.Batch),
+		Hint:    "nothing was harmed; let the other run finish"}
+}
+
+func (d *deal) gap(a *batch.Applied) error {
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("table %s has batch %d of query %s as its newest, so batch %d cannot follow", d.sink.TableName(), a.Batch, d.commit.Query, d.commit.Plan.Batch),
+		Hint:    "run again: the next run compares table and checkpoint and says what to do"}
+}

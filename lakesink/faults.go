@@ -1,0 +1,94 @@
+package lakesink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"syscall"
+
+	"github.com/apache/iceberg-go/catalog"
+	"gocloud.dev/gcerrors"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sluice/batch"
+)
+
+func notSetUp(message, hint string, err error) error {
+	return &batch.Fault{Class: batch.NotSetUp, Message: message, Hint: hint, Err: err}
+}
+
+// explain says what an error of a catalog or a store means to whoever started the run. doing is what was attempted.
+// Errors that nothing is known about stay of the class Failed: running again may help and does no harm.
+func explain(doing string, err error) error {
+	var fault *batch.Fault
+	if errors.As(err, &fault) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	class, hint := meaning(err)
+	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: err}
+}
+
+func meaning(err error) (batch.Class, string) {
+	if class, hint, ok := storeMeaning(err); ok {
+		return class, hint
+	}
+	var dial *net.OpError
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, catalog.ErrNoSuchTable):
+		return batch.NotSetUp, "create the table, or check catalog and table name"
+	case errors.Is(err, catalog.ErrNoSuchNamespace):
+		return batch.NotSetUp, "create the namespace, or check catalog and table name"
+	case errors.Is(err, fs.ErrPermission):
+		return batch.NotSetUp, "give this user the right to read and write there"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return batch.Failed, "the disk is full: free some space, then run again; nothing is half-done"
+	case errors.Is(err, syscall.EROFS):
+		return batch.NotSetUp, "the file system is mounted read-only: mount it writable or choose another place"
+	case errors.As(err, &name):
+		return batch.NotSetUp, "the host name does not resolve: check the address"
+	case errors.As(err, &dial):
+		return batch.Failed, "the server does not answer: check the address, or run again when it is up"
+	}
+	return batch.Failed, "run again; if it repeats, see the cause above"
+}
+
+// storeMeaning knows the codes of SQLite and of object stores.
+func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
+	var db *sqlite.Error
+	if errors.As(err, &db) {
+		class, hint = sqliteMeaning(db.Code())
+		return class, hint, hint != ""
+	}
+	var api interface{ ErrorCode() string } // of every AWS service
+	if errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "NoSuchBucket":
+			return batch.NotSetUp, "create the bucket, or check the warehouse's address", true
+		case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken":
+			return batch.NotSetUp, "check the credentials and their permissions on the warehouse", true
+		}
+	}
+	if gcerrors.Code(err) == gcerrors.PermissionDenied {
+		return batch.NotSetUp, "check the credentials and their permissions on the warehouse", true
+	}
+	return 0, "", false
+}
+
+// sqliteMeaning takes a result code; its low byte is the kind (https://www.sqlite.org/rescode.html).
+func sqliteMeaning(code int) (batch.Class, string) {
+	switch code & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return batch.Failed, "another process holds the catalog's database: run again when it is done"
+	case sqlite3.SQLITE_FULL:
+		return batch.Failed, "the disk of the catalog's database is full: free some space, then run again"
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return batch.NotSetUp, "give this user the right to read and write the catalog's database and its folder"
+	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
+		return batch.NotSetUp, "the file is no SQLite database: check the catalog's address, or restore the file"
+	}
+	return batch.Failed, ""
+}

@@ -1,0 +1,171 @@
+package lakesink
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/lakesink/parquetfile"
+)
+
+// fit matches the columns of rows to those of a table by name, down into structs, lists and maps. It returns the fields
+// to write, in the table's order, and every difference that stands in the way:
+//
+//   - a column that the table lacks would be lost;
+//   - a required column that the rows lack or may leave empty could not be filled;
+//   - types must be the same, or wider in the table (int to long, float to double, more decimal digits).
+//
+// Columns that only the table has are written as nulls.
+func fit(schema *iceberg.Schema, rows columns.Schema) (fields []parquetfile.Field, differences []string) {
+	m := &matcher{}
+	return m.fields("", tableFields(schema.Fields()), rows), m.differences
+}
+
+type matcher struct{ differences []string }
+
+func (m *matcher) differ(format string, args ...any) {
+	m.differences = append(m.differences, fmt.Sprintf(format, args...))
+}
+
+func (m *matcher) fields(prefix string, has []tableField, rows []columns.Field) []parquetfile.Field {
+	var fields []parquetfile.Field
+	taken := map[string]bool{}
+	for i := range has {
+		f := &has[i]
+		source := find(rows, f.name)
+		if source == parquetfile.Nowhere {
+			fields = append(fields, m.absent(prefix, f)...)
+			continue
+		}
+		taken[f.name] = true
+		fields = append(fields, m.field(prefix, f, &rows[source], source))
+	}
+	for _, r := range rows {
+		if !taken[r.Name] {
+			m.differ("the table has no column %s%s (%s)", prefix, r.Name, typeName(r.Type))
+		}
+	}
+	return fields
+}
+
+func find(rows []columns.Field, name string) int {
+	for i, r := range rows {
+		if r.Name == name {
+			return i
+		}
+	}
+	return parquetfile.Nowhere
+}
+
+// absent is a column of nulls. A type that we cannot write is left out of the file, which readers take for nulls too.
+func (m *matcher) absent(prefix string, f *tableField) []parquetfile.Field {
+	if f.required {
+		m.differ("column %s%s of the table is required and the rows do not have it", prefix, f.name)
+		return nil
+	}
+	if f.writable() {
+		return []parquetfile.Field{f.nowhere()}
+	}
+	return nil
+}
+
+func (f *tableField) writable() bool {
+	if f.foreign != "" {
+		return false
+	}
+	for i := range f.children {
+		if !f.children[i].writable() {
+			return false
+		}
+	}
+	return f.kind.Kind != columns.Struct || len(f.children) > 0
+}
+
+// nowhere is the field with nothing in it. Sources inside it are never followed.
+func (f *tableField) nowhere() parquetfile.Field {
+	p := parquetfile.Field{Name: f.name, ID: f.id, Required: f.required, Type: f.kind, Source: parquetfile.Nowhere}
+	for i := range f.children {
+		p.Children = append(p.Children, f.children[i].nowhere())
+	}
+	return p
+}
+
+func (m *matcher) field(prefix string, f *tableField, row *columns.Field, source int) parquetfile.Field {
+	path := prefix + f.name
+	p := parquetfile.Field{Name: f.name, ID: f.id, Required: f.required, Type: f.kind, Source: source}
+	if f.required && !row.Required {
+		m.differ("column %s is required in the table and may be empty in the rows", path)
+	}
+	if !takes(f, row.Type) {
+		m.differ("column %s is %s in the table and %s in the rows", path, f.typeName(), typeName(row.Type))
+		return p
+	}
+	if widens(f.kind, row.Type) {
+		p.From = row.Type
+	}
+	switch f.kind.Kind {
+	case columns.Struct:
+		p.Children = m.fields(path+".", f.children, row.Type.Fields)
+	case columns.List, columns.Map:
+		for i := range f.children { // by position: the names are the format's
+			p.Children = append(p.Children, m.field(path+".", &f.children[i], &row.Type.Fields[i], i))
+		}
+	}
+	return p
+}
+
+func takes(f *tableField, row columns.Type) bool {
+	if f.foreign != "" {
+		return false
+	}
+	if f.kind.Kind != row.Kind {
+		return widens(f.kind, row)
+	}
+	switch row.Kind {
+	case columns.Decimal:
+		return f.kind.Scale == row.Scale && f.kind.Precision >= row.Precision
+	case columns.Fixed:
+		return f.kind.Width == row.Width
+	case columns.List, columns.Map:
+		return len(row.Fields) == len(f.children)
+	}
+	return true
+}
+
+// widens reports the promotions that Iceberg allows (specification, Schema Evolution): a table that was evolved that
+// way goes on taking rows of the narrower type.
+func widens(to, from columns.Type) bool {
+	switch {
+	case from.Kind == columns.Int32 && to.Kind == columns.Int64, from.Kind == columns.Float32 && to.Kind == columns.Float64:
+		return true
+	case from.Kind == columns.Decimal && to.Kind == columns.Decimal:
+		return to.Precision > from.Precision
+	}
+	return false
+}
+
+// fieldsFor is fit for one table, with all that stands in the way as one Inconsistent fault.
+func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.Field, error) {
+	fields, differences := fit(t.Schema(), rows)
+	if spec := t.Spec(); !spec.IsUnpartitioned() {
+		differences = append(differences, fmt.Sprintf("the table is partitioned (%s), and only tables without partitions can be written", partitions(spec)))
+	}
+	if len(differences) == 0 {
+		return fields, nil
+	}
+	return nil, &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("table %s does not take the rows: %s", i.TableName(), strings.Join(differences, "; ")),
+		Hint:    "alter the table, or write to another one; without a table of this name, one that fits is created"}
+}
+
+func partitions(spec iceberg.PartitionSpec) string {
+	var names []string
+	for _, f := range spec.Fields() {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,176 @@
+// Package lakesink makes batches part of an Iceberg table, each exactly once: rows go into Parquet data files that are
+// not yet part of the table, and one atomic commit adds the files of a whole batch together with the ledger, which is
+// how the batch is found again whatever becomes of the process.
+//
+// What is atomic: the commit. It is conditional on the table being where it was when the ledger was read, so of any
+// number of runs that try the same batch one succeeds. What may be left over: data files and manifests of attempts that
+// were cut short or lost a race. Nothing refers to them, and orphan removal takes them; this package deletes no data
+// file, because a commit that seemed to fail may have succeeded.
+//
+// An error of a commit is never believed, nor is its success: the table is read again and its ledger decides.
+package lakesink
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/lakesink/parquetfile"
+)
+
+// Options are how a table is written. The zero value of a field stands for its default, unless it says otherwise.
+type Options struct {
+	// Table is the table's name with its namespace: db.orders.
+	Table string
+	// Catalog names the catalog to people and in the checkpoint's identity; see CatalogOptions.String.
+	Catalog string
+
+	// TargetFileBytes is the size at which a data file is finished; the default is 256 MiB.
+	TargetFileBytes int64
+	// RowGroupBytes and PageBytes are sizes before compression; the defaults are 128 MiB and 256 KiB.
+	RowGroupBytes int64
+	PageBytes     int
+	// MemoryBytes bounds what one Writer holds, upload buffers included; the default is 64 MiB.
+	MemoryBytes int64
+	// Codec and Level compress data files. Without a codec the table's write.parquet.compression-codec holds if it is
+	// one of ours, else zstd.
+	Codec parquetfile.Codec
+	Level int
+	// TableProperties are set when the table is created, over our own.
+	TableProperties map[string]string
+	// CreatedBy names the program in data files.
+	CreatedBy string
+
+	// ExpireEvery is after how many commits old snapshots are expired, 0 for never. KeepSnapshots is how many stay; the
+	// default is 20. Only tables that we created are maintained, unless MaintainForeign is set.
+	ExpireEvery     int
+	KeepSnapshots   int
+	MaintainForeign bool
+
+	// Attempts bounds how often a batch is offered to the table when others commit first; the default is 12. Timeout
+	// bounds each offer and each reading of the table after it; the default is 60 s.
+	Attempts int
+	Timeout  time.Duration
+	// Backoff is how long to wait before the given attempt (1, 2, …); the default doubles from 100 ms to 5 s, with
+	// jitter. Sleep waits; it may be replaced together with Now in tests.
+	Backoff func(attempt int) time.Duration
+	Sleep   func(ctx context.Context, d time.Duration) error
+	Now     func() time.Time
+}
+
+// Defaults of the numbers that a caller may want to show.
+const (
+	DefaultExpireEvery   = 50
+	DefaultKeepSnapshots = 20
+)
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.TargetFileBytes, 256<<20)
+	setDefault(&o.MemoryBytes, 64<<20)
+	setDefault(&o.KeepSnapshots, DefaultKeepSnapshots)
+	setDefault(&o.Attempts, 12)
+	setDefault(&o.Timeout, 60*time.Second)
+	if o.Backoff == nil {
+		o.Backoff = backoff
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// backoff doubles from 100 ms to 5 s and takes a random part of that, at least half.
+func backoff(attempt int) time.Duration {
+	d := min(5*time.Second, 100*time.Millisecond<<min(attempt-1, 10))
+	return d/2 + rand.N(d/2)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Iceberg is an Iceberg table as a sink. It is safe for use by several goroutines.
+type Iceberg struct {
+	catalog catalog.Catalog
+	table   table.Identifier
+	options Options
+
+	mu sync.Mutex
+	// newest is the newest reading of the table. Writers take schema and location from it; no decision about a commit
+	// is ever made from it.
+	newest *table.Table
+}
+
+// New makes a sink for a table of a catalog. Every request goes through the given value.
+func New(c catalog.Catalog, options Options) *Iceberg {
+	options = options.withDefaults()
+	return &Iceberg{catalog: c, table: catalog.ToIdentifier(options.Table), options: options}
+}
+
+// TableName is the table's name with its namespace.
+func (i *Iceberg) TableName() string { return strings.Join(i.table, ".") }
+
+// Describe says which table this is, without secrets: the same words for the same table.
+func (i *Iceberg) Describe() string {
+	return strings.Join(strings.Fields(fmt.Sprintf("iceberg %s %s", i.options.Catalog, i.TableName())), " ")
+}
+
+// load reads the table afresh. A table that is not there is catalog.ErrNoSuchTable.
+func (i *Iceberg) load(ctx context.Context) (*table.Table, error) {
+	if len(i.table) < 2 {
+		return nil, notSetUp(fmt.Sprintf("table name %q has no namespace", i.options.Table), "name the table as namespace.table, for instance sales.orders", nil)
+	}
+	t, err := i.catalog.LoadTable(ctx, i.table)
+	if err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	i.newest = t
+	i.mu.Unlock()
+	return t, nil
+}
+
+// shaped is a reading of the table with the given schema and spec: the newest one if it has them, else a fresh one.
+func (i *Iceberg) shaped(ctx context.Context, schemaID, specID int) (*table.Table, error) {
+	i.mu.Lock()
+	t := i.newest
+	i.mu.Unlock()
+	if t != nil && t.Schema().ID == schemaID && t.Metadata().DefaultPartitionSpec() == specID {
+		return t, nil
+	}
+	return i.load(ctx)
+}
+
+// withoutSecrets drops user, password and query from an address.
+func withoutSecrets(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "(unreadable address)"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}

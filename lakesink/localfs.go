@@ -1,0 +1,135 @@
+package lakesink
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	iceio "github.com/apache/iceberg-go/io"
+)
+
+// Local files are made durable. iceberg-go's own file system never syncs: after a power cut the catalog may point to a
+// metadata file that is empty, and the table is gone. So the scheme is taken over, for every catalog of this process.
+func init() {
+	for _, scheme := range []string{"file", ""} {
+		iceio.Unregister(scheme)
+		iceio.Register(scheme, func(context.Context, *url.URL, map[string]string) (iceio.IO, error) { return durableFS{}, nil })
+	}
+}
+
+// durableFS is the local file system with every new file and its name on disk before Close, WriteFile or a rename
+// returns.
+type durableFS struct{ iceio.LocalFS }
+
+// Create makes the file and, where they are missing, the folders above it.
+func (d durableFS) Create(name string) (iceio.FileWriter, error) {
+	path := localPath(name)
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &durableFile{File: f}, nil
+}
+
+// WriteFile writes a whole file.
+func (d durableFS) WriteFile(name string, content []byte) error {
+	f, err := d.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// Rename replaces what has the new name.
+func (d durableFS) Rename(from, to string) error {
+	if err := d.LocalFS.Rename(from, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(localPath(to)))
+}
+
+// RenameNoReplace fails with fs.ErrExist if the new name is taken. The Hadoop catalog commits by it.
+func (d durableFS) RenameNoReplace(from, to string) error {
+	if err := d.LocalFS.RenameNoReplace(from, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(localPath(to)))
+}
+
+// durableFile syncs when it is closed.
+type durableFile struct{ *os.File }
+
+// Close makes content and name durable.
+func (f *durableFile) Close() error {
+	if err := errors.Join(f.File.Sync(), f.File.Close()); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(f.Name()))
+}
+
+// Abort closes the file and removes it.
+func (f *durableFile) Abort() error {
+	return errors.Join(f.File.Close(), os.Remove(f.Name()))
+}
+
+// makeFolder makes a folder and those above it, each durable before anything is put into it.
+func makeFolder(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return &fs.PathError{Op: "mkdir", Path: path, Err: errors.New("a file is in the way")}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// localPath is the path that a file: address or a plain name stands for.
+func localPath(name string) string {
+	if rest, ok := strings.CutPrefix(name, "file://"); ok {
+		if u, err := url.Parse(name); err == nil && u.Path != "" {
+			return u.Path
+		}
+		return rest
+	}
+	return strings.TrimPrefix(name, "file:")
+}
+
+// isLocal reports whether an address is one of the local file system.
+func isLocal(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "" || u.Scheme == "file")
+}
+
+// localAddress is the file: address of a local path, absolute.
+func localAddress(path string) (string, error) {
+	absolute, err := filepath.Abs(localPath(path))
+	if err != nil {
+		return "", err
+	}
+	return (&url.URL{Scheme: "file", Path: absolute}).String(), nil
+}

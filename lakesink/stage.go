@@ -1,0 +1,254 @@
+package lakesink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/iceberg-go"
+	iceio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/batch"
+)
+
+// fence stands between a transaction and the catalog. It adds what the library does not assert, that the schema is
+// still the one the files were written for, and it takes away the library's own retries: those would replay an append
+// on another writer's snapshot, after which a batch can be there twice.
+type fence struct {
+	catalog  table.CatalogIO
+	schemaID int
+	// sent says that the catalog was asked at all.
+	sent bool
+	// refused is the catalog's own answer, which the library hides where it wanted to try again.
+	refused error
+}
+
+var errNoReplay = errors.New("the commit was not accepted and is not replayed")
+
+// LoadTable is what the library calls before it replays a commit.
+func (f *fence) LoadTable(context.Context, table.Identifier) (*table.Table, error) {
+	return nil, errNoReplay
+}
+
+// CommitTable passes the commit on.
+func (f *fence) CommitTable(ctx context.Context, id table.Identifier, reqs []table.Requirement, updates []table.Update) (table.Metadata, string, error) {
+	f.sent = true
+	reqs = append(slices.Clip(reqs), table.AssertCurrentSchemaID(f.schemaID))
+	metadata, location, err := f.catalog.CommitTable(ctx, id, reqs, updates)
+	f.refused = err
+	return metadata, location, err
+}
+
+// fenced is the table with the fence in front of its catalog, and with one connection to its store instead of one a
+// request.
+func (i *Iceberg) fenced(t *table.Table) (*table.Table, *fence) {
+	f := &fence{catalog: i.catalog, schemaID: t.Schema().ID}
+	var once sync.Once
+	var fs iceio.IO
+	var err error
+	open := func(ctx context.Context) (iceio.IO, error) {
+		once.Do(func() { fs, err = t.FS(ctx) })
+		return fs, err
+	}
+	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), open, f), f
+}
+
+// offer is a commit that is ready to be sent: its snapshot and everything it refers to is in the store.
+type offer struct {
+	tx       *table.Transaction
+	fence    *fence
+	parent   *table.Snapshot // nil for the table's first
+	snapshot *table.Snapshot
+}
+
+// stage prepares a batch's commit on one reading of the table: files, ledger and summary in one transaction that holds
+// only while the head is the one that was read.
+func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, prior *batch.Ledger) (*offer, error) {
+	fenced, f := i.fenced(t)
+	tx := fenced.NewTransaction()
+	if err := errors.Join(tx.AssertRefSnapshotID(""), tx.AssertDefaultShape()); err != nil {
+		return nil, err
+	}
+	files, err := icebergFiles(t, c.Results)
+	if err != nil {
+		return nil, err
+	}
+	if err := appendFiles(ctx, tx, fenced, files, summaryOf(c)); err != nil {
+		return nil, err
+	}
+	staged, err := tx.StagedTable()
+	if err != nil {
+		return nil, err
+	}
+	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
+	if err := o.check(ctx, fenced, len(files)); err != nil {
+		return nil, err
+	}
+	return o, o.keepBooks(t, c, prior)
+}
+
+// appendFiles adds the files to the snapshot. Without files an empty append still makes one: the head must move with
+// every batch, or a rival's commit of the same batch would not be noticed.
+func appendFiles(ctx context.Context, tx *table.Transaction, t *table.Table, files []iceberg.DataFile, summary iceberg.Properties) error {
+	switch {
+	case len(files) == 0:
+		schema, err := table.SchemaToArrowSchema(t.Schema(), nil, true, false)
+		if err != nil {
+			return err
+		}
+		none, err := array.NewRecordReader(schema, nil)
+		if err != nil {
+			return err
+		}
+		defer none.Release()
+		return tx.Append(ctx, none, summary)
+	case t.Metadata().Version() >= 3: // AddDataFiles wants row ids there, which the commit itself gives
+		return tx.NewRowDelta(summary).AddRows(files...).Commit(ctx)
+	}
+	// No scan for duplicates: the ledger and the pinned head stand for that, and the scan reads every manifest. No name
+	// mapping: the files have field ids.
+	return tx.AddDataFiles(ctx, files, summary, table.WithoutDuplicateCheck(), table.WithoutAutoNameMapping())
+}
+
+func summaryOf(c *batch.Commit) iceberg.Properties {
+	var rows, deadLetters int64
+	for _, r := range c.Results {
+		for _, p := range r.Pieces {
+			rows += p.Rows
+			deadLetters += p.DeadLetters
+		}
+	}
+	n := strconv.FormatInt(c.Plan.Batch, 10)
+	return iceberg.Properties{keyQuery: c.Query, keyName: c.Name, keyBatch: n, keyPlan: c.Plan.Hash, keyRun: c.Run,
+		keyRecords: strconv.FormatInt(rows, 10), keyDeadLetters: strconv.FormatInt(deadLetters, 10),
+		keySparkQuery: c.Query, keySparkEpoch: n}
+}
+
+// keepBooks puts the ledger into the same commit.
+func (o *offer) keepBooks(t *table.Table, c *batch.Commit, prior *batch.Ledger) error {
+	ledger := batch.Advance(prior, c.Plan, c.Query, c.Name, c.Run, c.Results)
+	ledger.Snapshot, ledger.Sequence = o.snapshot.SnapshotID, o.snapshot.SequenceNumber
+	properties, err := ledger.Properties()
+	if err != nil {
+		return err
+	}
+	var stale []string // parts of a ledger that was longer before
+	for key := range t.Properties() {
+		if _, ok := properties[key]; !ok && strings.HasPrefix(key, batch.LedgerPrefix+c.Query+".") {
+			stale = append(stale, key)
+		}
+	}
+	if err := o.tx.RemoveProperties(stale); err != nil {
+		return err
+	}
+	return o.tx.SetProperties(properties)
+}
+
+// check proves, before anything is sent, that the new snapshot has every live file of its parent and ours besides. Losing
+// the others' rows in an append has happened to more than one library (https://github.com/apache/iceberg-go/issues/976,
+// https://github.com/apache/iceberg-go/issues/869). Manifests that were carried over as they are need no look inside.
+func (o *offer) check(ctx context.Context, t *table.Table, added int) error {
+	fs, err := t.FS(ctx)
+	if err != nil {
+		return err
+	}
+	var before []iceberg.ManifestFile
+	if o.parent != nil {
+		if before, err = o.parent.Manifests(fs); err != nil {
+			return fmt.Errorf("read the manifest list of snapshot %d: %w", o.parent.SnapshotID, err)
+		}
+	}
+	after, err := o.snapshot.Manifests(fs)
+	if err != nil {
+		return fmt.Errorf("read the manifest list that was just written: %w", err)
+	}
+	gone, came := difference(before, after), difference(after, before)
+	for _, content := range []iceberg.ManifestContent{iceberg.ManifestContentData, iceberg.ManifestContentDeletes} {
+		was, err := live(fs, gone, content)
+		if err != nil {
+			return err
+		}
+		is, err := live(fs, came, content)
+		if err != nil {
+			return err
+		}
+		want := was
+		if content == iceberg.ManifestContentData {
+			want += added
+		}
+		if is != want {
+			return &batch.Fault{Class: batch.Inconsistent,
+				Message: fmt.Sprintf("the commit would leave the table with the wrong files: manifests with %d live %s files were replaced and %d files added, but the new ones have %d; nothing was committed", was, content, want-was, is),
+				Hint:    "this is a defect of the table library or a damaged table: look at the table's manifests before anything else writes to it"}
+		}
+	}
+	return nil
+}
+
+func difference(these, those []iceberg.ManifestFile) []iceberg.ManifestFile {
+	there := map[string]bool{}
+	for _, m := range those {
+		there[m.FilePath()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(these), func(m iceberg.ManifestFile) bool { return there[m.FilePath()] })
+}
+
+// live counts the files that manifests of one content have. Writers exist that leave the counters at zero or empty: then
+// the manifest is read.
+func live(fs iceio.IO, manifests []iceberg.ManifestFile, content iceberg.ManifestContent) (n int, err error) {
+	for _, m := range manifests {
+		if m.ManifestContent() != content {
+			continue
+		}
+		added, existing := m.AddedDataFiles(), m.ExistingDataFiles()
+		if added >= 0 && existing >= 0 && added+existing > 0 {
+			n += int(added + existing)
+			continue
+		}
+		for _, err := range m.Entries(fs, true) {
+			if err != nil {
+				return 0, fmt.Errorf("read manifest %s: %w", m.FilePath(), err)
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+// icebergFiles are the results' files in the library's terms.
+func icebergFiles(t *table.Table, results []batch.TaskResult) ([]iceberg.DataFile, error) {
+	var files []iceberg.DataFile
+	for r := range results {
+		for k := range results[r].Files {
+			f, err := icebergFile(t, &results[r].Files[k])
+			if err != nil {
+				return nil, fmt.Errorf("file %s: %w", results[r].Files[k].Path, err)
+			}
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+func icebergFile(t *table.Table, f *batch.DataFile) (iceberg.DataFile, error) {
+	spec := t.Metadata().PartitionSpecByID(f.SpecID)
+	if spec == nil {
+		return nil, fmt.Errorf("the table has no partition spec %d", f.SpecID)
+	}
+	b, err := iceberg.NewDataFileBuilder(*spec, iceberg.EntryContentData, f.Path, iceberg.ParquetFile, nil, nil, nil, f.Records, f.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	b.ColumnSizes(f.ColumnSizes).ValueCounts(f.ValueCounts).NullValueCounts(f.NullCounts).NaNValueCounts(f.NaNCounts).
+		LowerBoundValues(f.LowerBounds).UpperBoundValues(f.UpperBounds).SplitOffsets(f.SplitOffsets)
+	if f.SortOrderID != 0 {
+		b.SortOrderID(f.SortOrderID)
+	}
+	return b.Build(), nil
+}

@@ -1,0 +1,204 @@
+package lakesink
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	iceio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/lakesink/parquetfile"
+)
+
+// Writer writes the data files of one attempt at a task. It is used by one goroutine.
+type Writer struct {
+	sink  *Iceberg
+	table *table.Table
+	task  *batch.Task
+	// ctx is that of the attempt: when it ends, open uploads are dropped.
+	ctx     context.Context
+	files   *parquetfile.Writer
+	fs      iceio.IO
+	names   table.LocationProvider
+	attempt string
+
+	open     *upload
+	finished []batch.DataFile
+	done     bool
+}
+
+// safeName is what may be in a file's name without changing its place.
+var safeName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// Write starts the data files of one attempt at a task. attempt must be new: it is in the name of every file, so files
+// of two attempts never meet. The table must still have the schema and spec that the task was made for.
+func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (*Writer, error) {
+	if !safeName.MatchString(task.Query) || !safeName.MatchString(attempt) {
+		return nil, fmt.Errorf("query %q and attempt %q must be letters, digits, - and _: they become file names", task.Query, attempt)
+	}
+	t, err := i.shaped(ctx, task.SchemaID, task.SpecID)
+	if err != nil {
+		return nil, explain(fmt.Sprintf("open table %s", i.TableName()), err)
+	}
+	if err := i.sameShape(t, task.SchemaID, task.SpecID); err != nil {
+		return nil, err
+	}
+	if err := i.checkClock(t); err != nil {
+		return nil, err
+	}
+	fields, err := i.fieldsFor(t, schema)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{sink: i, table: t, task: task, ctx: ctx, attempt: attempt}
+	if w.names, err = t.LocationProvider(); err != nil {
+		return nil, fmt.Errorf("location of table %s: %w", i.TableName(), err)
+	}
+	if w.fs, err = t.FS(ctx); err != nil {
+		return nil, explain(fmt.Sprintf("open the store of table %s", i.TableName()), err)
+	}
+	if w.files, err = parquetfile.NewWriter(fields, i.fileOptions(t, task, attempt, w.fs)); err != nil {
+		return nil, fmt.Errorf("data files of table %s: %w", i.TableName(), err)
+	}
+	return w, nil
+}
+
+// sameShape checks that files made for a schema and spec are what the table takes now.
+func (i *Iceberg) sameShape(t *table.Table, schemaID, specID int) error {
+	if t.Schema().ID == schemaID && t.Metadata().DefaultPartitionSpec() == specID {
+		return nil
+	}
+	return &batch.Fault{Class: batch.Failed,
+		Message: fmt.Sprintf("table %s was altered meanwhile: it has schema %d and partition spec %d, and the batch was made for %d and %d", i.TableName(), t.Schema().ID, t.Metadata().DefaultPartitionSpec(), schemaID, specID),
+		Hint:    "run again: the batch is read once more and written for the table as it is now"}
+}
+
+// maxSkew is how far a snapshot may lie before the table's last change; beyond it the table format's rules forbid the
+// commit. A clock that is that wrong is found before anything is read or written.
+const maxSkew = time.Minute
+
+func (i *Iceberg) checkClock(t *table.Table) error {
+	last := t.Metadata().LastUpdatedMillis()
+	if head := t.CurrentSnapshot(); head != nil {
+		last = max(last, head.TimestampMs)
+	}
+	now := i.options.Now()
+	ahead := time.UnixMilli(last).Sub(now)
+	if ahead <= maxSkew {
+		return nil
+	}
+	return &batch.Fault{Class: batch.Failed,
+		Message: fmt.Sprintf("table %s was last changed at %s, which is %s ahead of this host's clock: a commit would be refused", i.TableName(), time.UnixMilli(last).UTC().Format(time.RFC3339), ahead.Round(time.Second)),
+		Hint:    "set the clock of this host, or of the one that wrote to the table (NTP); nothing was read or written"}
+}
+
+// fileOptions shares the memory between the open row group and the buffers of an upload.
+func (i *Iceberg) fileOptions(t *table.Table, task *batch.Task, attempt string, fs iceio.IO) parquetfile.Options {
+	o := parquetfile.Options{Codec: i.options.Codec, Level: i.options.Level, PageBytes: i.options.PageBytes, RowGroupBytes: i.options.RowGroupBytes,
+		MemoryBytes: i.options.MemoryBytes, CreatedBy: i.options.CreatedBy,
+		Metadata: map[string]string{keyQuery: task.Query, keyBatch: fmt.Sprint(task.Batch), "sluice.task": fmt.Sprint(task.Index), "sluice.attempt": attempt}}
+	if _, ok := fs.(streamingFS); ok {
+		o.MemoryBytes -= uploadBuffers * uploadPartBytes
+	}
+	o.MemoryBytes = max(1<<20, o.MemoryBytes-encoderBytes)
+	if o.Codec == "" {
+		switch c := parquetfile.Codec(t.Properties()[table.ParquetCompressionKey]); c {
+		case parquetfile.Zstd, parquetfile.Snappy, parquetfile.Gzip, parquetfile.Uncompressed:
+			o.Codec = c
+		}
+	}
+	return o
+}
+
+// encoderBytes is about what a zstd encoder and the scratch of a page take.
+const encoderBytes = 3 << 20
+
+// Write adds rows to the files. It keeps nothing of rows. After an error the writer is good for Abort only.
+func (w *Writer) Write(ctx context.Context, rows *columns.Batch) error {
+	for from := 0; from < rows.Rows; {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if w.open == nil {
+			if err := w.begin(); err != nil {
+				return err
+			}
+		}
+		next, err := w.files.Append(rows, from)
+		if err != nil {
+			return explain(fmt.Sprintf("write %s", w.open.path), err)
+		}
+		from = next
+		if w.files.Size() >= w.sink.options.TargetFileBytes || w.files.Groups() >= maxGroups {
+			if err := w.finish(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxGroups bounds the footer of a file whose row groups are kept small by a small memory.
+const maxGroups = 4096
+
+func (w *Writer) begin() error {
+	name := fmt.Sprintf("%s-%d-%d-%s-%d.parquet", w.task.Query, w.task.Batch, w.task.Index, w.attempt, len(w.finished))
+	path := w.names.NewDataLocation(name)
+	open, err := w.create(path)
+	if err != nil {
+		return explain(fmt.Sprintf("create %s", path), err)
+	}
+	w.open = open
+	if err := w.files.Begin(open); err != nil {
+		return explain(fmt.Sprintf("write %s", path), err)
+	}
+	return nil
+}
+
+// finish ends the open file and checks that the store has all of it.
+func (w *Writer) finish() error {
+	path := w.open.path
+	summary, err := w.files.Close()
+	if err != nil {
+		return explain(fmt.Sprintf("write %s", path), err)
+	}
+	if err := w.open.close(); err != nil {
+		return explain(fmt.Sprintf("finish %s", path), err)
+	}
+	w.open = nil
+	size, err := storedSize(w.fs, path)
+	if err != nil {
+		return explain(fmt.Sprintf("ask for the size of %s", path), err)
+	}
+	if size != summary.Bytes {
+		return fmt.Errorf("%s has %d bytes in the store, %d were written: the store lost some", path, size, summary.Bytes)
+	}
+	w.finished = append(w.finished, dataFile(path, summary, w.table, w.task.SpecID))
+	return nil
+}
+
+// Close finishes the files and describes them. They are not part of the table until a commit names them.
+func (w *Writer) Close(ctx context.Context) ([]batch.DataFile, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if w.open != nil {
+		if err := w.finish(); err != nil {
+			return nil, err
+		}
+	}
+	w.done = true
+	return w.finished, nil
+}
+
+// Abort gives up: the open file is not completed, finished ones stay for orphan removal. It does nothing after Close.
+func (w *Writer) Abort() {
+	if !w.done && w.open != nil {
+		w.open.abort()
+	}
+	w.done, w.open = true, nil
+}
