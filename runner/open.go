@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"sluice/batch"
+	"sluice/offsets"
 )
 
 // mainTable is the role of the table that rows go to.
@@ -103,39 +104,54 @@ func (r *run) openTable(ctx context.Context) (err error) {
 	if r.table, err = r.Sink.Table(ctx, r.query); err != nil {
 		return err
 	}
-	if !r.table.Exists {
-		if was := r.tableWas(); was != "" && r.LostRows == "" {
-			return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table %s is gone; this query wrote to the one with UUID %s", r.Table, was),
-				Hint: "bring the table back, or " + lostRowsHint + " with a new table"}
-		}
-		if err := r.Sink.Create(ctx, r.schema()); err != nil {
-			return err
-		}
-		r.shaped = true
-		if r.table, err = r.Sink.Table(ctx, r.query); err != nil {
-			return err
-		}
+	if err := r.oldTable(); err != nil || r.table.Exists {
+		return err
 	}
-	if was := r.tableWas(); was != "" && was != r.table.UUID && r.LostRows == "" {
+	if err := r.Sink.Create(ctx, r.schema()); err != nil {
+		return err
+	}
+	r.shaped = true
+	r.table, err = r.Sink.Table(ctx, r.query)
+	return err
+}
+
+// oldTable refuses a table that is not the one this checkpoint's rows went to, unless somebody has chosen what to do
+// about those rows.
+func (r *run) oldTable() error {
+	if r.identity == nil || r.LostRows != "" {
+		return nil
+	}
+	switch was := r.identity.Tables[mainTable]; {
+	case was == "" || r.table.Exists && was == r.table.UUID:
+		return nil
+	case !r.table.Exists:
+		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table %s is gone; this query wrote to the one with UUID %s", r.Table, was),
+			Hint: "bring the table back, or " + lostRowsHint + " with a new table"}
+	default:
 		return &batch.Fault{Class: batch.Inconsistent,
 			Message: fmt.Sprintf("the table %s is not the one this query wrote to: its UUID is %s and was %s (dropped and created again?)", r.Table, r.table.UUID, was),
 			Hint:    "bring the old table back, or " + lostRowsHint}
 	}
-	return nil
 }
 
-func (r *run) tableWas() string {
-	if r.identity == nil {
-		return ""
+// fits says whether table and job are those of the checkpoint.
+func (r *run) fits() error {
+	if err := r.oldTable(); err != nil || r.identity == nil {
+		return err
 	}
-	return r.identity.Tables[mainTable]
+	return r.sameQuery(r.identity, r.isNow())
+}
+
+// isNow is the identity that this run would write.
+func (r *run) isNow() *batch.Identity {
+	return &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName,
+		Tables: map[string]string{mainTable: r.table.UUID}, Keys: r.Keys}
 }
 
 // checkIdentity compares the job with what the checkpoint belongs to, and writes that down the first time. What is
 // free to change is not in it.
 func (r *run) checkIdentity(ctx context.Context) error {
-	is := &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName,
-		Tables: map[string]string{mainTable: r.table.UUID}, Keys: r.Keys}
+	is := r.isNow()
 	if was := r.identity; was != nil {
 		if err := r.sameQuery(was, is); err != nil {
 			return err
@@ -165,5 +181,9 @@ func (r *run) sameQuery(was, is *batch.Identity) error {
 	if r.CheckKeys == nil {
 		return nil
 	}
-	return r.CheckKeys(was.Keys, is.Keys)
+	var read []offsets.TopicPartition
+	if r.log.Plan != nil {
+		read = r.log.Plan.End.Partitions()
+	}
+	return r.CheckKeys(was.Keys, is.Keys, read)
 }

@@ -6,18 +6,21 @@ import (
 	"time"
 
 	"sluice/batch"
+	"sluice/offsets"
 	"sluice/progress"
 )
 
 // Options are how a query runs. All but Name, SinkName and Keys may change from run to run.
 type Options struct {
-	// Name is the query's name.
-	Name string
+	// Name is the query's name, RunID this run's id: a fresh UUID.
+	Name  string
+	RunID string
 	// SinkName says which table this is, without secrets; Keys are the job keys that make a new query when they change.
 	SinkName string
 	Keys     map[string]string
-	// CheckKeys compares the keys a checkpoint was made with and those of this run; an error forbids the run. Optional.
-	CheckKeys func(was, is map[string]string) error
+	// CheckKeys compares the keys a checkpoint was made with and those of this run; an error forbids the run. read lists
+	// the partitions that the query has planned, nil if it has planned none. Optional.
+	CheckKeys func(was, is map[string]string, read []offsets.TopicPartition) error
 	// Isolation is what new plans read; a replay keeps its plan's.
 	Isolation batch.Isolation
 	// MaxOffsetsPerTrigger bounds the offsets of a batch, 0 for no bound.

@@ -41,8 +41,7 @@ type run struct {
 }
 
 func newRun(q *Query) *run {
-	id := uuid.NewString()
-	return &run{Query: q, id: id, started: q.Now(), summary: progress.Summary{Query: q.Name, RunID: id, FirstBatch: batch.None,
+	return &run{Query: q, id: q.RunID, started: q.Now(), summary: progress.Summary{Query: q.Name, RunID: q.RunID, FirstBatch: batch.None,
 		LastBatch: batch.None, Lag: -1, Table: q.Table}}
 }
 

@@ -413,7 +413,12 @@ func TestACheckpointBelongsToOneQuery(t *testing.T) {
 	}
 	forbidden := &batch.Fault{Class: batch.Inconsistent, Message: "format was raw", Hint: "new query"}
 	w.refuses(t, batch.Inconsistent, func(q *runner.Query) {
-		q.CheckKeys = func(was, is map[string]string) error { return forbidden }
+		q.CheckKeys = func(was, is map[string]string, read []offsets.TopicPartition) error {
+			if len(read) != 2 {
+				t.Errorf("asked about %v, want the partitions that were planned", read)
+			}
+			return forbidden
+		}
 	}, "format was raw")
 	w.drain(t, nil)
 }

@@ -10,6 +10,12 @@ import (
 // minTaskOffsets keeps small batches in few files: a task smaller than this is not worth a file of its own.
 const minTaskOffsets = 32_000
 
+// Tasks is the number of tasks that a batch of so many offsets is cut into.
+func Tasks(total int64, workers, minTasks int) int {
+	n := min(int64(workers), (total+minTaskOffsets-1)/minTaskOffsets)
+	return int(min(max(n, int64(minTasks)), total))
+}
+
 // splitTasks cuts a plan into tasks of equal size: one a worker, fewer where the batch is small, more where
 // minTasks asks for them. The ranges are laid end to end and cut at equal distances, so a hot partition is shared by
 // several tasks and the pieces of all tasks tile the plan. The same arguments give the same tasks.
@@ -19,8 +25,7 @@ func splitTasks(plan *batch.Plan, query string, shape *batch.Table, workers, min
 	if total == 0 {
 		return nil
 	}
-	n := min(int64(workers), (total+minTaskOffsets-1)/minTaskOffsets)
-	n = min(max(n, int64(minTasks)), total)
+	n := int64(Tasks(total, workers, minTasks))
 	tasks := make([]batch.Task, n)
 	for i := range tasks {
 		tasks[i] = batch.Task{Version: batch.FormatVersion, Query: query, Batch: plan.Batch, Plan: plan.Hash, Index: i,

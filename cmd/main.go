@@ -1,0 +1,103 @@
+// Package cmd is the command line: one file a verb, the flags, the wiring of the packages, signals, and the one
+// function from an error to an exit code.
+//
+// stdout carries results: text for people, or one JSON object a line with --output json. stderr carries logs, the
+// progress bar on a terminal, and the last error with what to do about it.
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Main runs one command line and returns the exit code. args holds the program's name first. It is safe to call
+// several times in one process, also at once.
+func Main(args, environ []string, stdout, stderr io.Writer) int {
+	p := &process{environ: environ, stdout: stdout, stderr: stderr}
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+	err := p.app().RunContext(ctx, args)
+	code := exitCode(err)
+	if err != nil && !p.told {
+		p.tell(err, code)
+	}
+	return code
+}
+
+// process is what one invocation has from outside.
+type process struct {
+	environ        []string
+	stdout, stderr io.Writer
+	// json says that results are JSON lines.
+	json bool
+	// told says that the error has been shown already.
+	told bool
+}
+
+func (p *process) app() *cli.App {
+	app := &cli.App{
+		Name:        "sluice",
+		Usage:       "drain what is in Kafka now into an Iceberg table, exactly once, and exit",
+		Description: "Each run reads everything that was in Kafka when it started, in batches no larger than you allow, writes each batch to the table exactly once, and exits.\n\nTry it without anything else:   sluice demo",
+		Commands: []*cli.Command{p.runCommand(), p.planCommand(), p.statusCommand(), p.verifyCommand(), p.validateCommand(), p.peekCommand(),
+			p.demoCommand(), p.versionCommand()},
+		Writer: p.stdout, ErrWriter: p.stderr,
+		HideVersion: true, Suggest: true,
+		UseShortOptionHandling: true,
+		ExitErrHandler:         func(*cli.Context, error) {}, // exit codes are ours
+		OnUsageError:           usageError,
+		CommandNotFound: func(c *cli.Context, name string) {
+			// cli goes on after this; Action below turns it into the error.
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return &usage{fmt.Errorf("unknown command %q", c.Args().First()), "the commands are: " + commandNames(c.App)}
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	for _, c := range app.Commands {
+		c.OnUsageError = usageError
+		c.HideHelpCommand = true
+	}
+	return app
+}
+
+// usage is an error in what was typed: nothing was touched.
+type usage struct {
+	error
+	hint string
+}
+
+func (u *usage) Unwrap() error { return u.error }
+func (u *usage) Hint() string  { return u.hint }
+
+func usageError(c *cli.Context, err error, _ bool) error {
+	name := "sluice"
+	if c.Command != nil && c.Command.Name != "" && c.Command.Name != c.App.Name {
+		name += " " + c.Command.Name
+	}
+	return &usage{err, "see " + name + " --help"}
+}
+
+func commandNames(app *cli.App) string {
+	var names []string
+	for _, c := range app.VisibleCommands() {
+		if c.Name != "help" {
+			names = append(names, c.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// noArguments refuses words that no flag takes: a forgotten --job, or a value with a space.
+func noArguments(c *cli.Context) error {
+	if c.Args().Present() {
+		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, c.Args().First()), "is a flag missing before it? see sluice " + c.Command.Name + " --help"}
+	}
+	return nil
+}

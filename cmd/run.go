@@ -1,0 +1,140 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"sluice/batch"
+	"sluice/job"
+	"sluice/progress"
+)
+
+const (
+	flagAdopt    = "adopt"
+	flagNewQuery = "new-query"
+	flagLostRows = "lost-rows"
+)
+
+func (p *process) runCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "run",
+		Usage: "drain what is in Kafka now into the table, and exit",
+		Description: "Finishes what an earlier run left open, then reads everything that was there when it started, batch by batch.\n" +
+			"It may be started at any time, also twice at once, and killed at any time.\n\n" +
+			"   sluice run --bootstrap-servers broker:9092 --subscribe orders --warehouse /data/lake --table sales.orders\n   sluice run --job orders.yaml" + exitHelp,
+		Flags: slices.Concat(jobFlags(), outputFlags(), []cli.Flag{
+			&cli.StringFlag{Name: flagLogFormat, Value: "text", Usage: "`FORM` of the log on stderr: text or json"},
+			&cli.BoolFlag{Name: flagQuiet, Aliases: []string{"q"}, Usage: "print nothing unless something is wrong"},
+			&cli.BoolFlag{Name: flagPrintConfig, Usage: "print the job as it is in force, and where each value comes from; secrets redacted; then exit"},
+			&cli.StringFlag{Name: flagAdopt, Usage: "the checkpoint was lost: go on as the query of this `ID`, where the table says it is"},
+			&cli.BoolFlag{Name: flagNewQuery, Usage: "the checkpoint is meant to be empty: begin a new query although the table remembers one of this name"},
+			&cli.StringFlag{Name: flagLostRows, Usage: "the table lost rows that this query wrote: reread them or accept that (`CHOICE`)"},
+		}),
+		Action: p.run,
+	}
+}
+
+const exitHelp = "\n\nExit codes: 0 caught up, nothing to do, or stopped at a limit; 1 failed, run again; 10 something is not set up; 11 another run is active;\n" +
+	"12 records are gone from Kafka; 13 checkpoint and table disagree; 14 bad records; 15 outcome of a commit unknown, run again;\n" +
+	"64 wrong flags or job file; 130/143 stopped by a signal."
+
+func (p *process) run(c *cli.Context) error {
+	if err := p.begin(c); err != nil {
+		return err
+	}
+	j, err := p.loadJob(c, job.ForAll)
+	if err != nil {
+		return err
+	}
+	if c.Bool(flagPrintConfig) {
+		return j.WriteConfig(p.stdout)
+	}
+	lost, err := choice(c)
+	if err != nil {
+		return err
+	}
+	reporter, bar, err := p.reporter(c, j.Name)
+	if err != nil {
+		return err
+	}
+	defer bar.Close()
+	line, err := connect(c.Context, j, job.ForAll)
+	if err != nil {
+		return cause(c.Context, err)
+	}
+	defer line.close()
+	query := line.query(reporter)
+	query.Adopt, query.NewQuery, query.LostRows = c.String(flagAdopt), c.Bool(flagNewQuery), lost
+	summary, err := query.Run(c.Context)
+	return p.finish(reporter, summary, err, line.look(c.Context))
+}
+
+// finish shows the summary also of a run that failed: it says what was done before.
+func (p *process) finish(reporter *progress.Reporter, summary *progress.Summary, failure error, look string) error {
+	if err := reporter.Finish(summary, look); err != nil && failure == nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return failure
+}
+
+func choice(c *cli.Context) (batch.Choice, error) {
+	if c.IsSet(flagAdopt) && c.Bool(flagNewQuery) {
+		return "", &usage{fmt.Errorf("--%s and --%s contradict each other", flagAdopt, flagNewQuery), "give one of them"}
+	}
+	switch lost := batch.Choice(c.String(flagLostRows)); lost {
+	case "", batch.Reread, batch.Accept:
+		return lost, nil
+	default:
+		return "", &usage{fmt.Errorf("--%s %q is no choice", flagLostRows, lost), fmt.Sprintf("use %s or %s", batch.Reread, batch.Accept)}
+	}
+}
+
+// reporter shows the run on stdout and stderr: a bar only where somebody watches.
+func (p *process) reporter(c *cli.Context, name string) (*progress.Reporter, *progress.Bar, error) {
+	form := c.String(flagLogFormat)
+	if form != "text" && form != "json" {
+		return nil, nil, &usage{fmt.Errorf("--%s %q is no form", flagLogFormat, form), "use text or json"}
+	}
+	quiet := c.Bool(flagQuiet)
+	var bar *progress.Bar
+	if !p.json && !quiet && form == "text" {
+		bar = progress.TerminalBar(p.stderr, name, p.getenv)
+	}
+	var out, log io.Writer = p.stdout, p.stderr
+	if bar != nil {
+		log = bar.Over(log)
+		if progress.IsTerminal(out) {
+			out = bar.Over(out)
+		}
+	}
+	level := slog.LevelInfo
+	if quiet {
+		level = slog.LevelWarn
+	}
+	logger := progress.NewLogger(log, progress.LogOptions{JSON: form == "json", Level: level})
+	options := progress.Options{Out: out, JSON: p.json, Quiet: quiet, Stamped: !p.json && !progress.IsTerminal(p.stdout), Log: logger, Bar: bar}
+	return progress.NewReporter(options), bar, nil
+}
+
+func (p *process) getenv(name string) string {
+	for _, pair := range p.environ {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// cause prefers the reason why the context ended to the error that it led to.
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package cmd
+
+import (
+	"errors"
+
+	"sluice/batch"
+	"sluice/job"
+	"sluice/progress"
+)
+
+// tell shows the last error: what happened, then what to do. With --output json it is an object on stdout as well, so
+// that whoever reads the objects misses nothing.
+func (p *process) tell(err error, code int) {
+	f := &progress.Failure{ExitCode: code, Class: class(err, code), Error: err.Error(), Hint: hintOf(err), Problems: problems(err)}
+	if p.json && progress.WriteJSON(p.stdout, f) == nil {
+		return
+	}
+	_ = f.WriteText(p.stderr) // there is nobody left to tell
+}
+
+func class(err error, code int) string {
+	switch code {
+	case exitUsage:
+		return "usage"
+	case exitInterrupted, exitTerminated:
+		return "interrupted"
+	}
+	return batch.ClassOf(err).String()
+}
+
+// problems lists all that is wrong with a job.
+func problems(err error) []progress.JobProblem {
+	var wrong *job.Error
+	if !errors.As(err, &wrong) {
+		return nil
+	}
+	var list []progress.JobProblem
+	for _, p := range wrong.Problems {
+		list = append(list, progress.JobProblem{At: p.At.Name, Line: p.At.Line, Column: p.At.Column, Key: p.Key, Message: p.Message, Nearest: p.Nearest})
+	}
+	return list
+}
+
+// hintOf is what to do about an error: its own word if it has one, else what its exit code means.
+func hintOf(err error) string {
+	if hint := batch.HintOf(err); hint != "" {
+		return hint
+	}
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		return hinted.Hint()
+	}
+	switch exitCode(err) {
+	case exitFailed:
+		return "run again: it is safe, and goes on where this run stopped"
+	case exitInterrupted, exitTerminated:
+		return "nothing: the next run goes on where this one stopped"
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/google/uuid"
+
+	"sluice/batch"
+	"sluice/checkpoint"
+	"sluice/columns"
+	"sluice/decode"
+	"sluice/job"
+	"sluice/kafkasrc"
+	"sluice/lakesink"
+	"sluice/offsets"
+	"sluice/runner"
+)
+
+// pipeline is the packages wired for one job. Fields of parts that were not asked for are nil.
+type pipeline struct {
+	job     *job.Job
+	runID   string
+	source  *kafkasrc.Source
+	catalog catalog.Catalog
+	sink    *lakesink.Iceberg
+	store   checkpoint.Store
+	log     *checkpoint.Log
+	lease   *checkpoint.Lease
+}
+
+// connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.
+func connect(ctx context.Context, j *job.Job, parts job.Part) (p *pipeline, err error) {
+	p = &pipeline{job: j, runID: uuid.NewString()}
+	defer func() {
+		if err != nil {
+			p.close()
+			p = nil
+		}
+	}()
+	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
+		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
+	}
+	limitMemory(j.Memory)
+	if parts&job.ForCheckpoint != 0 {
+		if err := p.openCheckpoint(ctx); err != nil {
+			return p, err
+		}
+	}
+	if parts&job.ForSource != 0 {
+		if err := p.openSource(ctx); err != nil {
+			return p, err
+		}
+	}
+	if parts&job.ForSink != 0 {
+		if err := p.openSink(ctx); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
+	if p.store, err = checkpoint.OpenStore(ctx, p.job.Checkpoint); err != nil {
+		return err
+	}
+	p.log = checkpoint.NewLog(p.store)
+	p.log.Retain = int(p.job.Retain)
+	p.lease = checkpoint.NewLease(p.store, p.runID)
+	p.lease.Wait = p.job.Run.Wait
+	return nil
+}
+
+func (p *pipeline) openSource(ctx context.Context) (err error) {
+	p.source, err = kafkasrc.Open(ctx, sourceOptions(p.job))
+	return err
+}
+
+func (p *pipeline) openSink(ctx context.Context) (err error) {
+	to := p.job.Sink.Iceberg
+	options := lakesink.CatalogOptions{Type: to.Catalog.Type, URI: to.Catalog.URI, Warehouse: to.Catalog.Warehouse, Name: to.Catalog.Name, Properties: to.Catalog.Properties}
+	if p.catalog, err = lakesink.OpenCatalog(ctx, options); err != nil {
+		return err
+	}
+	p.sink = lakesink.New(p.catalog, lakesink.Options{Table: to.Table, Catalog: options.String(), TargetFileBytes: to.TargetFileSize,
+		MemoryBytes: p.job.Memory / 2 / int64(workers()), ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()})
+	return nil
+}
+
+// close lets go of connections. Nothing waits to be written: what counts is durable by then.
+func (p *pipeline) close() {
+	if p.source != nil {
+		p.source.Close()
+	}
+	if closer, ok := p.catalog.(catalog.Closer); ok {
+		_ = closer.Close() // a catalog that was only read or whose commits were answered has nothing to lose
+	}
+}
+
+// query is the pipeline as the runner's Query.
+func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
+	j := p.job
+	return &runner.Query{
+		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Lease: p.lease, Reporter: reporter,
+		NewDecoder: func() runner.Decoder { return decode.NewRaw(j.Source.IncludeHeaders) },
+		Options: runner.Options{
+			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
+			Isolation: j.Source.Isolation(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
+			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
+			Workers: workers(), MinPartitions: int(j.Source.MinPartitions),
+			Table: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
+		},
+	}
+}
+
+// checkKeys refuses a job that is no longer the query of its checkpoint.
+func checkKeys(was, is map[string]string, read []offsets.TopicPartition) error {
+	return job.Refuse(job.Forbidden(was, is, read))
+}
+
+func sourceOptions(j *job.Job) kafkasrc.Options {
+	s := &j.Source
+	return kafkasrc.Options{Client: s.Kafka, IncludeHeaders: s.IncludeHeaders,
+		Subscription: kafkasrc.Subscription{Topics: s.Subscribe, Pattern: s.SubscribePattern, Assign: s.Assign},
+		Starting: kafkasrc.Starting{Latest: s.StartingOffsets.Each == nil && s.StartingTimestamp.IsZero() && s.StartingOffsets.All == offsets.Latest,
+			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp}}
+}
+
+// sourceName describes the source as Spark does in its progress.
+func sourceName(j *job.Job) string {
+	s := &j.Source
+	switch {
+	case len(s.Subscribe) > 0:
+		return fmt.Sprintf("KafkaV2[Subscribe[%s]]", strings.Join(s.Subscribe, ", "))
+	case s.SubscribePattern != "":
+		return fmt.Sprintf("KafkaV2[SubscribePattern[%s]]", s.SubscribePattern)
+	}
+	return fmt.Sprintf("KafkaV2[Assign[%v]]", s.Assign)
+}
+
+func workers() int { return runtime.GOMAXPROCS(0) }
+
+// limitMemory tells the garbage collector about the ceiling. It is a safety line, not what bounds memory: buffers are
+// bounded by construction, and a limit below the live set only burns CPU.
+func limitMemory(ceiling int64) {
+	debug.SetMemoryLimit(ceiling - ceiling/8)
+}
+
+// source and sink adapt the leaves, whose methods return their own types, to the runner's interfaces.
+type source struct{ *kafkasrc.Source }
+
+func (s source) Read(ctx context.Context, task *batch.Task) (runner.Reader, error) {
+	return wrap[runner.Reader](s.Source.Read(ctx, task))
+}
+
+type sink struct{ *lakesink.Iceberg }
+
+func (s sink) Write(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (runner.Writer, error) {
+	return wrap[runner.Writer](s.Iceberg.Write(ctx, task, attempt, schema))
+}
+
+// wrap keeps a nil pointer from becoming an interface that is not nil.
+func wrap[I any](value any, err error) (I, error) {
+	if err != nil {
+		var none I
+		return none, err
+	}
+	return value.(I), nil
+}
+
+var (
+	_ runner.Log   = (*checkpoint.Log)(nil)
+	_ runner.Lease = (*checkpoint.Lease)(nil)
+)
