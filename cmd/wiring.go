@@ -72,7 +72,7 @@ func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
 	p.log = checkpoint.NewLog(p.store)
 	p.log.Retain = int(p.job.Retain)
 	p.lease = checkpoint.NewLease(p.store, p.runID)
-	p.lease.Wait = p.job.Run.Wait
+	p.lease.Wait, p.lease.TTL, p.lease.Renew = p.job.Run.Wait, p.job.Run.Lease, p.job.Run.Lease/3
 	return nil
 }
 

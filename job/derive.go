@@ -17,6 +17,9 @@ func (l *loading) derive() {
 	if !l.isTouched(namePath) {
 		l.deriveName()
 	}
+	if l.isTouched(leasePath) && !l.isTouched(waitPath) {
+		j.Run.Wait, j.origins[waitPath] = j.Run.Lease, Origin{Layer: Derived, Name: leasePath}
+	}
 	local := catalog.Warehouse != "" && isLocal(catalog.Warehouse)
 	if local && catalog.Type == "sql" && !l.isTouched(catalogURIPath) {
 		l.derived(catalogURIPath, &catalog.URI, joinLocation(catalog.Warehouse, "catalog.db"), warehousePath)

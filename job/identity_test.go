@@ -39,7 +39,8 @@ var samples = map[string][2]string{
 	"run.maxBatches":                 {"10", "20"},
 	"run.maxDuration":                {"1m", "2m"},
 	"run.grace":                      {"1m", "2m"},
-	"run.wait":                       {"1m", "2m"},
+	waitPath:                         {"1m", "2m"},
+	leasePath:                        {"1m", "2m"},
 }
 
 // sampled is a job in which one key has a value; what that key excludes is left out.

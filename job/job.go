@@ -106,6 +106,8 @@ type Run struct {
 	Grace time.Duration
 	// Wait is how long to wait for another run's lease to run out.
 	Wait time.Duration
+	// Lease is the time to live of this run's lease.
+	Lease time.Duration
 }
 
 // Properties are settings by name, some of them secret whatever their names are. They print as their names alone.

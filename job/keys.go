@@ -25,6 +25,8 @@ const (
 	checkpointPath    = "checkpoint"
 	expireEveryPath   = "sink.iceberg.expireEvery"
 	keepSnapshotsPath = "sink.iceberg.keepSnapshots"
+	waitPath          = "run.wait"
+	leasePath         = "run.lease"
 )
 
 // keys is the table that everything else follows from, in the order of the documentation.
@@ -119,9 +121,13 @@ var keys = []*Key{
 	key("run.grace", func(j *Job) *time.Duration { return &j.Run.Grace }, span, Key{
 		Class: Free, Default: "30s", Flag: "grace",
 		Doc: "How long a run that is told to stop may take to finish the batch in hand."}),
-	key("run.wait", func(j *Job) *time.Duration { return &j.Run.Wait }, span, Key{
+	key(waitPath, func(j *Job) *time.Duration { return &j.Run.Wait }, span, Key{
 		Class: Free, Default: "15s", Flag: "wait",
-		Doc: "How long to wait while another run holds the lease. The default is the lease's time to live: a run that died is overtaken in that time."}),
+		Doc: "How long to wait while another run holds the lease. Without it as long as the lease lives: a run that died is overtaken in that time."}),
+	key(leasePath, func(j *Job) *time.Duration { return &j.Run.Lease }, spanBetween(time.Second, 10*time.Minute), Key{
+		Class: Free, Default: "15s", also: []string{"ttl", "leaseTtl", "leaseDuration"},
+		Doc: "How long the lease of a run that died lives on; a run that lives renews it three times as often. " +
+			"It only decides how soon the next run begins: rows are written once whatever it is."}),
 }
 
 func kafkaOf(j *Job) *Properties { return &j.Source.Kafka }

@@ -191,6 +191,22 @@ func size(least int64) kind[int64] {
 
 var span = scalar("duration", "a duration such as 30s, 15m or 1h30m", parseDuration, formatDuration)
 
+// spanBetween is a duration with both bounds allowed.
+func spanBetween(least, most time.Duration) kind[time.Duration] {
+	want := fmt.Sprintf("a duration from %s to %s, such as 30s", formatDuration(least), formatDuration(most))
+	return scalar("duration", want, func(s string) (time.Duration, error) {
+		d, err := parseDuration(s)
+		switch {
+		case err != nil:
+		case d < least:
+			err = fmt.Errorf("is too short")
+		case d > most:
+			err = fmt.Errorf("is too long")
+		}
+		return d, err
+	}, formatDuration)
+}
+
 var spanLimit = scalar("duration or none", "a duration above zero such as 30s, 15m or 1h30m, or none", func(s string) (time.Duration, error) {
 	if s == none {
 		return 0, nil

@@ -86,6 +86,23 @@ func TestAJobOfFlagsAlone(t *testing.T) {
 	}
 }
 
+func TestWaitingTakesAsLongAsTheLeaseLives(t *testing.T) {
+	for _, c := range []struct {
+		more []FlagValue
+		set  []string
+		want time.Duration
+	}{
+		{nil, nil, 15 * time.Second},
+		{nil, []string{"run.lease=2s"}, 2 * time.Second},
+		{[]FlagValue{{"wait", "0s"}}, []string{"run.lease=2s"}, 0},
+	} {
+		j, err := Load(Input{Flags: flagsOf(c.more...), Set: c.set})
+		if err != nil || j.Run.Wait != c.want {
+			t.Errorf("%v, %v: got %+v, %v, want to wait %s", c.more, c.set, j, err, c.want)
+		}
+	}
+}
+
 // A first run that silently skips what is there already is the wrong default: https://github.com/apache/iceberg/issues/13536
 func TestAFirstRunBeginsAtTheEarliestOffsetUnlessToldOtherwise(t *testing.T) {
 	j, err := Load(Input{Flags: flagsOf()})
