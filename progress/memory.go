@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"strconv"
-	"syscall"
 )
 
 // PeakMemory is the largest resident set of this process so far, in bytes; 0 where the system does not tell.
@@ -18,9 +17,5 @@ func PeakMemory() int64 {
 			}
 		}
 	}
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return usage.Maxrss << 10 // kibibytes on Linux, bytes on macOS: an upper bound there
+	return peakUsage()
 }

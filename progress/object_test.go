@@ -1,0 +1,206 @@
+package progress
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", golden, got, want)
+	}
+}
+
+func text(t *testing.T, o Object) string {
+	t.Helper()
+	var b strings.Builder
+	if err := o.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestEveryObjectHasItsTextForm(t *testing.T) {
+	for _, o := range samples() {
+		got := text(t, o)
+		compare(t, "testdata/"+o.Type()+".txt", got)
+		for line := range strings.Lines(got) {
+			if strings.TrimRight(line, " \n") != strings.TrimSuffix(line, "\n") {
+				t.Errorf("%s: a line ends in spaces: %q", o.Type(), line)
+			}
+		}
+		if strings.ContainsRune(got, 0x1b) {
+			t.Errorf("%s: a control sequence from outside got through", o.Type())
+		}
+	}
+}
+
+func TestEveryObjectIsOneLineOfJSONThatBeginsWithItsType(t *testing.T) {
+	for _, o := range samples() {
+		var b bytes.Buffer
+		if err := WriteJSON(&b, o); err != nil {
+			t.Fatal(err)
+		}
+		line := b.String()
+		if strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, `{"type":"`+o.Type()+`",`) {
+			t.Errorf("%s: got %s", o.Type(), line)
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(b.Bytes(), &fields); err != nil || fields["type"] != o.Type() {
+			t.Errorf("%s: got %v, %v", o.Type(), fields, err)
+		}
+	}
+}
+
+type bare struct{ Bad func() }
+
+func (bare) Type() string              { return "bare" }
+func (bare) WriteText(io.Writer) error { return nil }
+
+type empty struct{}
+
+func (empty) Type() string              { return "empty" }
+func (empty) WriteText(io.Writer) error { return errors.New("no text") }
+
+func TestWritingAnObjectReportsWhatFails(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteJSON(&b, bare{}); err == nil || !strings.Contains(err.Error(), "encode bare") || b.Len() > 0 {
+		t.Errorf("got %v and %q, want an error and nothing written", err, &b)
+	}
+	if err := Write(&b, false, empty{}); err == nil || b.Len() > 0 {
+		t.Errorf("got %v and %q, want an error and nothing written", err, &b)
+	}
+	if err := Write(&b, true, empty{}); err != nil || b.String() != `{"type":"empty"}`+"\n" {
+		t.Errorf("got %v and %q", err, &b)
+	}
+	full := errors.New("disk full")
+	for _, asJSON := range []bool{true, false} {
+		if err := Write(failing{full}, asJSON, sampleVersion()); !errors.Is(err, full) {
+			t.Errorf("got %v, want %v", err, full)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestAPeekWithTheWrongNumberOfValuesIsAnError(t *testing.T) {
+	p := &Peek{Columns: []PeekColumn{{"a", "int"}}, Rows: [][]any{{1, 2}}}
+	if err := WriteJSON(&bytes.Buffer{}, p); err == nil || !strings.Contains(err.Error(), "row 0 has 2 values for 1 columns") {
+		t.Errorf("got %v", err)
+	}
+	none := &Peek{From: "table", Name: "sales.orders"}
+	var b bytes.Buffer
+	if err := WriteJSON(&b, none); err != nil || !strings.HasSuffix(b.String(), `"columns":null,"rows":[]}`+"\n") {
+		t.Errorf("got %s, %v", &b, err)
+	}
+	if got := text(t, none); got != "table sales.orders: 0 rows\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestHeadlinesSayHowARunEnded(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *Summary)
+		want   string
+	}{
+		{"caught up", func(*Summary) {}, "orders: caught up in 44.1 s"},
+		{"nothing new", func(s *Summary) { s.Batches, s.FirstBatch, s.LastBatch = 0, -1, -1 }, "orders: nothing new"},
+		{"nothing but open transactions", func(s *Summary) { s.Batches, s.Blocked = 0, 1200 }, "orders: nothing new, 1,200 held back by open transactions"},
+		{"a limit of batches", func(s *Summary) { s.Stopped, s.CaughtUp, s.Lag = "max-batches", false, 2_500_000 }, "orders: stopped by --max-batches after 4 batches in 44.1 s, 2,500,000 left"},
+		{"a limit of time, lag unknown", func(s *Summary) { s.Stopped, s.Batches, s.Lag = "max-duration", 1, -1 }, "orders: stopped by --max-duration after 1 batch in 44.1 s, unknown left"},
+		{"a signal", func(s *Summary) { s.Stopped, s.Batches = "signal", 0 }, "orders: stopped by a signal in 44.1 s"},
+		{"an error", func(s *Summary) { s.Stopped, s.ExitCode = "error", 1 }, "orders: failed after 4 batches in 44.1 s"},
+	} {
+		s := sampleSummary()
+		c.change(s)
+		got, _, _ := strings.Cut(text(t, s), "\n")
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestALineOfABatchNamesWhatIsUnusual(t *testing.T) {
+	b := sampleBatch()
+	b.NumInputRows, b.BatchDuration, b.Sluice = 1, 0, Extra{Files: 1, WrittenBytes: 900, DeadLetters: 2, Dropped: 3, Replayed: true}
+	want := "batch 7, replayed: 1 record in 0 ms, 1,000/s, 1 file, 900 B, 2 dead letters, 3 dropped\n"
+	if got := text(t, b); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAStatusSaysWhereAQueryStands(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *Status)
+		want   string
+	}{
+		{"never ran", func(s *Status) { s.QueryID = "" }, "never ran"},
+		{"failed", func(*Status) {}, "the last run failed"},
+		{"behind", func(s *Status) { s.LastRun = nil }, "3,500,000 behind"},
+		{"caught up", func(s *Status) { s.LastRun.State, s.Lag = "done", 0 }, "caught up"},
+		{"unknown", func(s *Status) { s.LastRun, s.Lag = nil, -1 }, "lag unknown"},
+	} {
+		s := sampleStatus()
+		c.change(s)
+		if got, _, _ := strings.Cut(text(t, s), "\n"); got != "orders: "+c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+	running := sampleStatus()
+	running.LastRun.State, running.LastRun.Finished, running.LastRun.ExitCode, running.LastRun.Error = "running", nil, nil, ""
+	running.Lease.Released, running.LastProgress = false, sampleBatch()
+	for _, want := range []string{"last run    running, started 2026-11-30 04:00:00 UTC\n", "lease       held by etl-1 pid 4711 since 2026-11-30 04:00:00 UTC\n", "last        batch 7: 999,998 records"} {
+		if got := text(t, running); !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant a line %q", got, want)
+		}
+	}
+}
+
+func TestAPlanWithNothingToReadSaysSo(t *testing.T) {
+	p := &Plan{Query: "orders", Action: ActionContinue, Batch: -1, EstimatedBytes: -1, EstimatedFiles: -1, Isolation: "read_committed", StartOrigin: "plan 6 of the checkpoint"}
+	want := "orders: the next run would continue where the last batch ended\n" +
+		"  start from  plan 6 of the checkpoint\n  isolation   read_committed\n  limit       none\n  next batch  none: there is nothing to read\n"
+	if got := text(t, p); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	p.Action = "a new word"
+	if got := text(t, p); !strings.HasPrefix(got, "orders: the next run would a new word\n") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestVerifySaysWhatItIsSureOf(t *testing.T) {
+	for _, c := range []struct {
+		verdict string
+		ok      bool
+		want    string
+	}{{"proved", true, "ok, every row is there once"}, {"unproven", true, "ok, as far as could be proven"}, {"broken", false, "not ok, 1 problem"}} {
+		v := sampleVerify()
+		v.OK, v.Verdict = c.ok, c.verdict
+		if got, _, _ := strings.Cut(text(t, v), "\n"); got != "sales.orders: "+c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}

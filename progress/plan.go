@@ -1,0 +1,127 @@
+package progress
+
+import "io"
+
+// What the next run would begin with.
+const (
+	// ActionStart: there is no checkpoint yet.
+	ActionStart = "start"
+	// ActionContinue: checkpoint and table agree; read on.
+	ActionContinue = "continue"
+	// ActionReplay: a batch was planned and is not in the table; read it again as planned.
+	ActionReplay = "replay"
+	// ActionMark: a batch is in the table and its marker is missing; write the marker, then read on.
+	ActionMark = "mark"
+	// ActionRebuild: the table is ahead of the checkpoint; rebuild its entries from the table, then read on.
+	ActionRebuild = "rebuild"
+	// ActionStop: the run would stop, and Notes say why.
+	ActionStop = "stop"
+)
+
+// Plan is what the next run would do, if it began now. Making it writes nothing.
+type Plan struct {
+	Query string `json:"query"`
+	// QueryID is empty while there is no checkpoint.
+	QueryID string `json:"queryId"`
+	// Action is what the run would begin with: one of the constants above.
+	Action string `json:"action"`
+	// Batch is the next batch to be read, -1 if there is nothing to read.
+	Batch int64 `json:"batch"`
+	// Records is an upper bound on the records of Batch, Remaining on those that later batches of the run would read.
+	Records   int64 `json:"records"`
+	Remaining int64 `json:"remaining"`
+	// Batches is how many batches the run would make.
+	Batches int64 `json:"batches"`
+	// Ranges are what Batch reads.
+	Ranges []PlanRange `json:"ranges"`
+	// EstimatedBytes and EstimatedFiles are what Batch would write; -1 if there is nothing to estimate from.
+	EstimatedBytes int64 `json:"estimatedBytes"`
+	EstimatedFiles int64 `json:"estimatedFiles"`
+	// Isolation is read_committed or read_uncommitted.
+	Isolation string `json:"isolation"`
+	// MaxOffsets is the limit of a batch, 0 for none.
+	MaxOffsets int64 `json:"maxOffsets"`
+	// StartOrigin says where the starting offsets come from: the last plan, the pinned start, or a key of the job.
+	StartOrigin string `json:"startOrigin"`
+	// Blocked is the number of offsets that open transactions hold back.
+	Blocked int64       `json:"blocked"`
+	Tables  []PlanTable `json:"tables"`
+	// Notes are what a person should know.
+	Notes []string `json:"notes"`
+}
+
+// PlanRange is what a batch reads of one partition: [From, Until).
+type PlanRange struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	From      int64  `json:"from"`
+	Until     int64  `json:"until"`
+	// Records is Until - From, an upper bound.
+	Records int64 `json:"records"`
+}
+
+// PlanTable is an output.
+type PlanTable struct {
+	// Role is main.
+	Role string `json:"role"`
+	Name string `json:"name"`
+	// Exists is false for a table that the run would create; it has no UUID and location yet.
+	Exists   bool   `json:"exists"`
+	UUID     string `json:"uuid"`
+	Location string `json:"location"`
+}
+
+// Type is "plan".
+func (p *Plan) Type() string { return "plan" }
+
+var actions = map[string]string{
+	ActionStart:    "start: there is no checkpoint yet",
+	ActionContinue: "continue where the last batch ended",
+	ActionReplay:   "replay a batch that was planned and is not in the table",
+	ActionMark:     "mark a batch as done that is in the table already",
+	ActionRebuild:  "rebuild the checkpoint's newest entries from the table, which is ahead",
+	ActionStop:     "stop",
+}
+
+// WriteText writes what comes first, what would be read, and where to.
+func (p *Plan) WriteText(w io.Writer) error {
+	var out page
+	out.linef("%s: the next run would %s", p.Query, wordsOf(p.Action))
+	limit := "none"
+	if p.MaxOffsets > 0 {
+		limit = count(p.MaxOffsets) + " offsets a batch"
+	}
+	pairs := [][2]string{{"query id", p.QueryID}, {"start from", p.StartOrigin}, {"isolation", p.Isolation}, {"limit", limit}}
+	if p.Batch >= 0 {
+		pairs = append(pairs, [2]string{"next batch", number(p.Batch) + ", at most " + plural(p.Records, "record")})
+		pairs = append(pairs, [2]string{"after it", plural(max(0, p.Batches-1), "more batch") + ", at most " + plural(p.Remaining, "record")})
+	} else {
+		pairs = append(pairs, [2]string{"next batch", "none: there is nothing to read"})
+	}
+	if p.EstimatedBytes >= 0 && p.EstimatedFiles >= 0 && p.Batch >= 0 {
+		pairs = append(pairs, [2]string{"would write", "about " + size(p.EstimatedBytes) + " in " + plural(p.EstimatedFiles, "file")})
+	}
+	pairs = append(pairs, [2]string{"held back", heldBack(p.Blocked)})
+	for _, t := range p.Tables {
+		text := joined(t.Name, t.Location)
+		if !t.Exists {
+			text += " (to be created)"
+		}
+		pairs = append(pairs, [2]string{"table", text})
+	}
+	out.pairs("  ", pairs)
+	ranges := &table{headings: []string{"topic", ">partition", ">from", ">until", ">records"}}
+	for _, r := range p.Ranges {
+		ranges.add(printable(r.Topic), number(int64(r.Partition)), number(r.From), number(r.Until), count(r.Records))
+	}
+	out.section("", "  ", ranges)
+	out.notes(p.Notes)
+	return out.to(w)
+}
+
+func wordsOf(action string) string {
+	if words, ok := actions[action]; ok {
+		return words
+	}
+	return action
+}

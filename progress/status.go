@@ -1,0 +1,163 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+)
+
+// Status is where a query stands. Making it writes nothing.
+type Status struct {
+	Query string `json:"query"`
+	// QueryID is empty while there is no checkpoint.
+	QueryID    string `json:"queryId"`
+	Checkpoint string `json:"checkpoint"`
+	// LastPlan and LastCommit are the newest batches planned and marked as done in the checkpoint, TableBatch the newest
+	// in the table; -1 for none.
+	LastPlan   int64 `json:"lastPlan"`
+	LastCommit int64 `json:"lastCommit"`
+	TableBatch int64 `json:"tableBatch"`
+	// Uncommitted is a batch that is planned and not marked as done: one in hand, or one that the next run settles.
+	Uncommitted *StatusBatch `json:"uncommitted"`
+	Table       string       `json:"table"`
+	// TableUUID and TableLocation are empty while the table is not there.
+	TableUUID     string            `json:"tableUuid"`
+	TableLocation string            `json:"tableLocation"`
+	Partitions    []StatusPartition `json:"partitions"`
+	// Lag sums the partitions; -1 if Kafka could not be asked.
+	Lag int64 `json:"lag"`
+	// Blocked is the number of offsets that open transactions hold back.
+	Blocked int64 `json:"blocked"`
+	// Lease is nil if there never was one.
+	Lease *StatusLease `json:"lease"`
+	// LastRun is the newest run that was recorded; nil for none.
+	LastRun *StatusRun `json:"lastRun"`
+	// LastProgress is the report of the newest batch that has one; nil for none.
+	LastProgress *Batch   `json:"lastProgress"`
+	Notes        []string `json:"notes"`
+}
+
+// StatusBatch is a planned batch.
+type StatusBatch struct {
+	Batch   int64     `json:"batch"`
+	Planned Timestamp `json:"planned"`
+	Offsets int64     `json:"offsets"`
+}
+
+// StatusPartition is where the query is in one partition.
+type StatusPartition struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	// Next is the next offset to read, after the newest batch in the table; -1 for a partition that was not read yet.
+	Next int64 `json:"next"`
+	// End is the live end of the partition, Lag the offsets up to it; -1 if Kafka could not be asked.
+	End int64 `json:"end"`
+	Lag int64 `json:"lag"`
+}
+
+// StatusLease is the lease as it was found.
+type StatusLease struct {
+	Owner string    `json:"owner"`
+	Since Timestamp `json:"since"`
+	// Released is false while a run holds it, and after one that was killed.
+	Released bool `json:"released"`
+}
+
+// StatusRun is how a run ended.
+type StatusRun struct {
+	ID string `json:"id"`
+	// State is running, done or failed. A run that was killed stays running.
+	State   string    `json:"state"`
+	Started Timestamp `json:"started"`
+	// Finished and ExitCode are null while it is running.
+	Finished *Timestamp `json:"finished"`
+	ExitCode *int       `json:"exitCode"`
+	Error    string     `json:"error,omitempty"`
+}
+
+// Type is "status".
+func (s *Status) Type() string { return "status" }
+
+// WriteText writes the query, its partitions, and how the last run went.
+func (s *Status) WriteText(w io.Writer) error {
+	var out page
+	out.linef("%s: %s", s.Query, s.headline())
+	pairs := [][2]string{
+		{"query id", s.QueryID},
+		{"checkpoint", s.Checkpoint},
+		{"table", joined(s.Table, s.TableLocation)},
+		{"batches", fmt.Sprintf("planned %s, committed %s, in the table %s", batchOrNone(s.LastPlan), batchOrNone(s.LastCommit), batchOrNone(s.TableBatch))},
+	}
+	if u := s.Uncommitted; u != nil {
+		pairs = append(pairs, [2]string{"unfinished", fmt.Sprintf("batch %d, %s, planned %s", u.Batch, plural(u.Offsets, "offset"), stamp(u.Planned.Time))})
+	}
+	pairs = append(pairs, [2]string{"lag", known(s.Lag)}, [2]string{"held back", heldBack(s.Blocked)})
+	if l := s.Lease; l != nil {
+		pairs = append(pairs, [2]string{"lease", l.text()})
+	}
+	if r := s.LastRun; r != nil {
+		pairs = append(pairs, [2]string{"last run", r.text()})
+	}
+	if s.LastProgress != nil {
+		pairs = append(pairs, [2]string{"last", s.LastProgress.line()})
+	}
+	out.pairs("  ", pairs)
+	partitions := &table{headings: []string{"topic", ">partition", ">next", ">end", ">lag"}}
+	for _, p := range s.Partitions {
+		partitions.add(printable(p.Topic), number(int64(p.Partition)), dashed(p.Next, number), dashed(p.End, number), dashed(p.Lag, count))
+	}
+	out.section("", "  ", partitions)
+	out.notes(s.Notes)
+	return out.to(w)
+}
+
+func (s *Status) headline() string {
+	switch {
+	case s.QueryID == "":
+		return "never ran"
+	case s.LastRun != nil && s.LastRun.State == "failed":
+		return "the last run failed"
+	case s.Lag < 0:
+		return "lag unknown"
+	case s.Lag == 0:
+		return "caught up"
+	}
+	return count(s.Lag) + " behind"
+}
+
+func batchOrNone(n int64) string {
+	if n < 0 {
+		return "none"
+	}
+	return number(n)
+}
+
+// dashed renders -1, which is unknown, as a dash.
+func dashed(n int64, render func(int64) string) string {
+	if n < 0 {
+		return "-"
+	}
+	return render(n)
+}
+
+func (l *StatusLease) text() string {
+	if l.Released {
+		return "free, last held by " + printable(l.Owner)
+	}
+	return "held by " + printable(l.Owner) + " since " + stamp(l.Since.Time)
+}
+
+func (r *StatusRun) text() string {
+	text := r.State
+	if r.ExitCode != nil {
+		text += fmt.Sprintf(", exit %d", *r.ExitCode)
+	}
+	if r.Finished != nil {
+		text += ", finished " + stamp(r.Finished.Time)
+	} else {
+		text += ", started " + stamp(r.Started.Time)
+	}
+	if r.Error != "" {
+		text += ": " + printable(r.Error)
+	}
+	return text
+}

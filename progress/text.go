@@ -1,0 +1,126 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// WriteText writes one line.
+func (b *Batch) WriteText(w io.Writer) error {
+	_, err := io.WriteString(w, b.line()+"\n")
+	return err
+}
+
+// line is what a person reads of a batch: batch 7: 1,000,000 records in 12.3 s, 81,301/s, 4 files, 84.2 MiB; 2,500,000 left.
+func (b *Batch) line() string {
+	s := fmt.Sprintf("batch %d", b.BatchID)
+	if b.Sluice.Replayed {
+		s += ", replayed"
+	}
+	duration := time.Duration(b.BatchDuration) * time.Millisecond
+	s += fmt.Sprintf(": %s in %s, %s, %s, %s", plural(b.NumInputRows, "record"), took(duration), rate(b.NumInputRows, duration),
+		plural(b.Sluice.Files, "file"), size(b.Sluice.WrittenBytes))
+	if b.Sluice.DeadLetters > 0 {
+		s += ", " + plural(b.Sluice.DeadLetters, "dead letter")
+	}
+	if b.Sluice.Dropped > 0 {
+		s += ", " + count(b.Sluice.Dropped) + " dropped"
+	}
+	if b.Sluice.Lag > 0 {
+		s += "; " + count(b.Sluice.Lag) + " left"
+	}
+	return s
+}
+
+// WriteText writes a block of several lines, or a single one if there was nothing to do.
+func (s *Summary) WriteText(w io.Writer) error { return (&closing{Summary: s}).WriteText(w) }
+
+// closing is a summary with what stands before it, and look, the line to paste into DuckDB.
+type closing struct {
+	*Summary
+	stamp, look string
+}
+
+// WriteText ends with look, unless there is nothing to see.
+func (c *closing) WriteText(w io.Writer) error {
+	var p page
+	p.linef("%s%s: %s", c.stamp, c.Query, c.headline())
+	if c.Batches > 0 {
+		p.pairs("  ", c.pairs())
+		if c.look != "" && c.Rows > 0 {
+			p.linef("\nTo see the rows, paste into DuckDB:\n%s", c.look)
+		}
+	}
+	return p.to(w)
+}
+
+// headline says how the run ended.
+func (s *Summary) headline() string {
+	duration := " in " + millis(s.DurationMs)
+	done := ""
+	if s.Batches > 0 {
+		done = " after " + plural(s.Batches, "batch")
+	}
+	switch {
+	case s.Stopped == "error":
+		return "failed" + done + duration
+	case s.Stopped == "signal":
+		return "stopped by a signal" + done + duration
+	case s.Stopped != "":
+		return fmt.Sprintf("stopped by --%s%s%s, %s left", s.Stopped, done, duration, known(s.Lag))
+	case s.Batches == 0:
+		text := "nothing new"
+		if s.Blocked > 0 {
+			text += ", " + count(s.Blocked) + " held back by open transactions"
+		}
+		return text
+	}
+	return "caught up" + duration
+}
+
+func (s *Summary) pairs() [][2]string {
+	batches := count(s.Batches)
+	if s.Batches == 1 {
+		batches += fmt.Sprintf(" (number %d)", s.FirstBatch)
+	} else {
+		batches += fmt.Sprintf(" (numbers %d to %d)", s.FirstBatch, s.LastBatch)
+	}
+	pairs := [][2]string{
+		{"batches", batches},
+		{"records", count(s.Records) + ", " + rate(s.Records, time.Duration(s.DurationMs)*time.Millisecond)},
+		{"rows", count(s.Rows)},
+		{"dead letters", nonzero(s.DeadLetters)},
+		{"files", count(s.Files) + ", " + size(s.Bytes)},
+		{"lag", known(s.Lag)},
+		{"held back", heldBack(s.Blocked)},
+		{"table", joined(s.Table, s.TableLocation)},
+	}
+	return pairs
+}
+
+func nonzero(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return count(n)
+}
+
+// heldBack says what open transactions keep from being read.
+func heldBack(offsets int64) string {
+	if offsets == 0 {
+		return ""
+	}
+	return plural(offsets, "offset") + ", by open transactions"
+}
+
+// joined renders "name at place", or what there is of both.
+func joined(name, place string) string {
+	switch {
+	case place == "":
+		return name
+	case name == "":
+		return place
+	}
+	return name + " at " + place
+}

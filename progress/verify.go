@@ -1,0 +1,183 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+)
+
+// Verify is what the judge found. Its fields are those of the judge's report.
+type Verify struct {
+	// OK says that no witness contradicts another. What was not checked is in CannotProve.
+	OK bool `json:"ok"`
+	// Verdict is proved, unproven or broken.
+	Verdict string `json:"verdict"`
+	// Table, TableUUID and Location identify the table, Snapshot is the one that was read; 0 if it has none.
+	Table     string `json:"table"`
+	TableUUID string `json:"tableUuid"`
+	Location  string `json:"location"`
+	Snapshot  int64  `json:"snapshot"`
+	// Batches is how many batches the table says were applied.
+	Batches int64 `json:"batches"`
+	// Rows counts rows of the topics that ledgers cover, Expected what the ledgers count.
+	Rows     int64 `json:"rows"`
+	Expected int64 `json:"expected"`
+	// Duplicates, Missing, Unexpected and DeletedByOthers are sums over the partitions. Unaccounted counts missing rows
+	// of which the evidence does not tell why. Unattributed counts rows that no ledger counts and Spark may have written.
+	Duplicates      int64 `json:"duplicates"`
+	Missing         int64 `json:"missing"`
+	Unexpected      int64 `json:"unexpected"`
+	DeletedByOthers int64 `json:"deletedByOthers"`
+	Unaccounted     int64 `json:"unaccounted"`
+	Unattributed    int64 `json:"unattributed"`
+	// DeadLetters, Dropped and Lost are what the ledgers count.
+	DeadLetters int64 `json:"deadLetters"`
+	Dropped     int64 `json:"dropped"`
+	Lost        int64 `json:"lost"`
+	// ForeignRows counts rows of topics that no ledger covers. They are not judged.
+	ForeignRows int64 `json:"foreignRows"`
+	Files       int64 `json:"files"`
+	Bytes       int64 `json:"bytes"`
+
+	Queries     []VerifyQuery     `json:"queries"`
+	Partitions  []VerifyPartition `json:"partitions"`
+	Foreign     map[string]int64  `json:"foreign,omitempty"`
+	Problems    []Problem         `json:"problems"`
+	CannotProve []Limit           `json:"cannotProve"`
+	Notes       []string          `json:"notes"`
+}
+
+// VerifyQuery is one ledger of the table.
+type VerifyQuery struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Batch       int64  `json:"batch"`
+	Snapshot    int64  `json:"snapshot"`
+	Rows        int64  `json:"rows"`
+	DeadLetters int64  `json:"deadLetters"`
+	Dropped     int64  `json:"dropped"`
+	Lost        int64  `json:"lost"`
+}
+
+// VerifyPartition is what was found of one partition.
+type VerifyPartition struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	// From and Until are what the ledgers say was read.
+	From            int64    `json:"from"`
+	Until           int64    `json:"until"`
+	Queries         []string `json:"queries"`
+	Rows            int64    `json:"rows"`
+	Expected        int64    `json:"expected"`
+	Duplicates      int64    `json:"duplicates"`
+	Missing         int64    `json:"missing"`
+	Unexpected      int64    `json:"unexpected"`
+	DeletedByOthers int64    `json:"deletedByOthers"`
+	Unaccounted     int64    `json:"unaccounted"`
+	Unattributed    int64    `json:"unattributed"`
+	DeadLetters     int64    `json:"deadLetters"`
+	Dropped         int64    `json:"dropped"`
+	Lost            int64    `json:"lost"`
+	// Kafka is the comparison with what Kafka still holds; nil if it was not asked.
+	Kafka   *VerifyKafka `json:"kafka,omitempty"`
+	Verdict string       `json:"verdict"`
+}
+
+// VerifyKafka compares the offsets [From, Until) of a partition with Kafka: the records it holds there, those of them
+// that are no rows, and rows at offsets where it has no record.
+type VerifyKafka struct {
+	From     int64 `json:"from"`
+	Until    int64 `json:"until"`
+	Records  int64 `json:"records"`
+	Absent   int64 `json:"absent"`
+	NotThere int64 `json:"notThere"`
+}
+
+// Problem is a contradiction between two witnesses.
+type Problem struct {
+	// Kind is one of a fixed set of names, such as duplicate-rows.
+	Kind string `json:"kind"`
+	// What says what is wrong, Evidence who contradicts whom, Todo what to do about it.
+	What     string `json:"what"`
+	Evidence string `json:"evidence"`
+	Todo     string `json:"todo"`
+	Query    string `json:"query,omitempty"`
+	// Topic and Partition say where; Partition is nil if it is about no single one.
+	Topic     string `json:"topic,omitempty"`
+	Partition *int32 `json:"partition,omitempty"`
+	// Offsets are the first few. Among says that Count of these and what follows are meant, not all.
+	Offsets []Span `json:"offsets,omitempty"`
+	Among   bool   `json:"among,omitempty"`
+	Count   int64  `json:"count,omitempty"`
+	// Files are the first few of the files concerned.
+	Files []string `json:"files,omitempty"`
+}
+
+// Limit is something that was not proven.
+type Limit struct {
+	// Kind is one of a fixed set of names, such as no-source.
+	Kind string `json:"kind"`
+	What string `json:"what"`
+	Why  string `json:"why"`
+	Todo string `json:"todo,omitempty"`
+}
+
+// Span is the offsets [From, Until).
+type Span struct {
+	From  int64 `json:"from"`
+	Until int64 `json:"until"`
+}
+
+// Type is "verify".
+func (v *Verify) Type() string { return "verify" }
+
+// WriteText writes the verdict, the partitions, every problem with its evidence, and what was not proven.
+func (v *Verify) WriteText(w io.Writer) error {
+	var out page
+	out.linef("%s: %s", v.Table, v.headline())
+	out.pairs("  ", [][2]string{
+		{"batches", count(v.Batches)},
+		{"rows", count(v.Rows) + " of " + count(v.Expected) + " expected"},
+		{"duplicates", count(v.Duplicates)},
+		{"missing", count(v.Missing)},
+		{"unexpected", count(v.Unexpected)},
+		{"deleted by others", nonzero(v.DeletedByOthers)},
+		{"unaccounted", nonzero(v.Unaccounted)},
+		{"unattributed", nonzero(v.Unattributed)},
+		{"dead letters", nonzero(v.DeadLetters)},
+		{"dropped", nonzero(v.Dropped)},
+		{"accepted losses", nonzero(v.Lost)},
+		{"foreign rows", nonzero(v.ForeignRows)},
+		{"files", count(v.Files) + ", " + size(v.Bytes)},
+		{"location", v.Location},
+	})
+	partitions := &table{headings: []string{"topic", ">partition", ">from", ">until", ">rows", ">duplicates", ">missing", ">unexpected", "verdict"}}
+	for _, p := range v.Partitions {
+		partitions.add(printable(p.Topic), number(int64(p.Partition)), number(p.From), number(p.Until), count(p.Rows), count(p.Duplicates), count(p.Missing), count(p.Unexpected), p.Verdict)
+	}
+	out.section("", "  ", partitions)
+	for _, problem := range v.Problems {
+		out.linef("\nproblem (%s): %s", problem.Kind, printable(problem.What))
+		out.pairs("  ", [][2]string{{"evidence", printable(problem.Evidence)}, {"to do", printable(problem.Todo)}})
+	}
+	for i, limit := range v.CannotProve {
+		if i == 0 {
+			out.linef("\nNot proven:")
+		}
+		out.linef("  %s: %s", printable(limit.What), printable(limit.Why))
+		if limit.Todo != "" {
+			out.linef("    to do: %s", printable(limit.Todo))
+		}
+	}
+	out.notes(v.Notes)
+	return out.to(w)
+}
+
+func (v *Verify) headline() string {
+	switch {
+	case !v.OK:
+		return fmt.Sprintf("not ok, %s", plural(int64(len(v.Problems)), "problem"))
+	case v.Verdict == "proved":
+		return "ok, every row is there once"
+	}
+	return "ok, as far as could be proven"
+}
