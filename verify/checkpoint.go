@@ -7,9 +7,13 @@ import (
 	"sluice/offsets"
 )
 
-// confirmed says whether the checkpoint bears out a ledger whose snapshot has expired: the same batch and plan.
+// confirmed says whether the checkpoint bears out a ledger whose snapshot has expired: its batch is the newest plan, or
+// the one before a plan that is still to be applied.
 func (c *court) confirmed(l *batch.Ledger) bool {
-	return c.log != nil && l.Query == c.Query && c.log.Plan != nil && c.log.Plan.Batch == l.Batch && c.log.Plan.Is(l.Plan)
+	if c.log == nil || l.Query != c.Query || c.log.Plan == nil {
+		return false
+	}
+	return c.log.Plan.Is(l.Plan) || (c.log.Plan.Batch == l.Batch+1 && c.log.Commit == l.Batch)
 }
 
 // consented says whether the newest plan carries a decision about rows that the table lost, made about this ledger.

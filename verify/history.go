@@ -110,7 +110,8 @@ const (
 )
 
 // standing places a snapshot by its id and sequence number. What the walk did not meet has expired only if it is older
-// than the oldest snapshot that the walk met. Tables of format version 1 number nothing: there it may have expired.
+// than the oldest snapshot that the walk met. Tables of format version 1 number nothing: there, only a snapshot that is
+// still known and younger was certainly left behind.
 func (h *history) standing(id, sequence int64) standing {
 	if _, ok := h.index[id]; ok {
 		return standsIn
@@ -118,10 +119,13 @@ func (h *history) standing(id, sequence int64) standing {
 	if h.complete {
 		return removed
 	}
+	oldest := h.chain[len(h.chain)-1]
+	younger := sequence >= oldest.SequenceNumber
 	if h.metadata.Version() == 1 {
-		return expired
+		s := h.metadata.SnapshotByID(id)
+		younger = s != nil && s.TimestampMs >= oldest.TimestampMs
 	}
-	if oldest := h.chain[len(h.chain)-1]; sequence >= oldest.SequenceNumber {
+	if younger {
 		return removed
 	}
 	return expired

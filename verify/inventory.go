@@ -23,6 +23,9 @@ type dataFile struct {
 
 func (f *dataFile) path() string { return f.task.File.FilePath() }
 
+// rows is how many rows its entry claims, in words.
+func (f *dataFile) rows() string { return count(f.task.File.Count(), "row") }
+
 // deleted says whether delete files apply to it.
 func (f *dataFile) deleted() bool {
 	return len(f.task.DeleteFiles)+len(f.task.EqualityDeleteFiles)+len(f.task.DeletionVectorFiles) > 0

@@ -195,6 +195,29 @@ func (w *world) written(rows ...row) iceberg.DataFile {
 	return nil
 }
 
+func TestADeletionExcusesNothingWhereAFileIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.apply(ordersQuery, reading("orders", 0, 0, 100))
+	w.deleteOffsets(40, 50)
+	must(t, os.Remove(local(w.paths()[0]))) // the file that the deletion wrote
+	r := w.verify(w.withCheckpoint(ordersQuery))
+	wantProblem(t, r, verify.FileGone)
+	wantProblem(t, r, verify.MissingRows)
+	if r.Unaccounted != 0 || r.Missing != 100 {
+		t.Errorf("got %d unaccounted, %d missing, want all 100 missing", r.Unaccounted, r.Missing)
+	}
+}
+
+func TestForeignRowsAreCountedBesideDeleteFiles(t *testing.T) {
+	w := newWorldOf(t, verify.RawColumns, iceberg.Properties{"write.delete.mode": "merge-on-read"})
+	w.apply(ordersQuery, reading("orders", 0, 0, 10))
+	w.insert(nil, append(rowsOf("elsewhere", 0, 0, 5), rowsOf("elsewhere", 1, 7, 9)...)...)
+	w.deleteOffsets(3, 5)
+	if r := w.verify(w.whole()); r.ForeignRows != 5 || r.Rows != 8 || r.DeletedByOthers != 2 {
+		t.Errorf("got %d foreign rows, %d rows, %d deleted, want 5, 8, 2", r.ForeignRows, r.Rows, r.DeletedByOthers)
+	}
+}
+
 func TestADeleteFileGoneFromTheStore(t *testing.T) {
 	w := newWorldOf(t, verify.RawColumns, iceberg.Properties{"write.delete.mode": "merge-on-read"})
 	w.apply(ordersQuery, reading("orders", 0, 0, 100))

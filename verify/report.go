@@ -231,6 +231,14 @@ func (s Span) String() string {
 	return fmt.Sprintf("%d-%d", s.From, s.Until-1)
 }
 
+// count renders 1 row, 2 rows.
+func count(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 func spansText(spans []Span) string {
 	parts := make([]string, len(spans))
 	for i, s := range spans {

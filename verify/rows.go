@@ -76,12 +76,21 @@ func (s *rowSet) each(visit func(offsets.TopicPartition, *tally)) {
 	}
 }
 
-// addAll counts everything that other counts.
+// addAll counts everything that other counts, which nobody else may use meanwhile.
 func (s *rowSet) addAll(other *rowSet) {
-	other.each(func(tp offsets.TopicPartition, t *tally) { s.of(tp).addAll(t) })
+	other.each(func(tp offsets.TopicPartition, t *tally) {
+		mine := s.of(tp)
+		mine.Lock()
+		defer mine.Unlock()
+		mine.addAll(t)
+	})
+	for topic, n := range other.foreign {
+		s.strangers(topic, n)
+	}
+	s.unplaced(other.nowhere)
 }
 
-// minus is what s counts beyond other.
+// minus is what s counts beyond other, of the covered topics. Nobody may use the two meanwhile; so with atLeast.
 func (s *rowSet) minus(other *rowSet) *rowSet {
 	rest := s.like()
 	s.each(func(tp offsets.TopicPartition, t *tally) {

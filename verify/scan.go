@@ -74,7 +74,7 @@ func (c *court) checkPaths() {
 		c.report.Bytes += f.task.File.FileSizeBytes()
 		if f.task.File.FileFormat() != iceberg.ParquetFile {
 			c.unreadRows += f.task.File.Count()
-			c.limit(Limit{Kind: FilesUnread, What: fmt.Sprintf("the %d rows of %s", f.task.File.Count(), f.path()),
+			c.limit(Limit{Kind: FilesUnread, What: fmt.Sprintf("%s in %s", f.rows(), f.path()),
 				Why: fmt.Sprintf("verify reads Parquet, the file is %s", f.task.File.FileFormat())})
 		}
 		other := listed[f.path()]
@@ -82,7 +82,7 @@ func (c *court) checkPaths() {
 			listed[f.path()] = f
 			continue
 		}
-		c.problem(Problem{Kind: FileTwice, What: fmt.Sprintf("a data file is in the table twice, with its %d rows", f.task.File.Count()), Count: f.task.File.Count(),
+		c.problem(Problem{Kind: FileTwice, What: fmt.Sprintf("a data file with %s is in the table twice", f.rows()), Count: f.task.File.Count(),
 			Evidence: fmt.Sprintf("%s is listed by manifest %s, added by %s, and by manifest %s, added by %s", f.path(),
 				other.manifest, c.history.describeID(other.snapshot), f.manifest, c.history.describeID(f.snapshot)),
 			Files: []string{f.path()}, Todo: "Remove one of the two entries: every reader sees these rows twice."})
@@ -110,7 +110,7 @@ func (c *court) readFile(ctx context.Context, scan *table.Scan, f *dataFile) ([]
 		}
 		p := c.unreadable(f, finding)
 		if p.Kind == FileGone && f.deleted() {
-			p.What = fmt.Sprintf("a delete file that applies to a data file with %d rows is gone from the store", f.task.File.Count())
+			p.What = fmt.Sprintf("a delete file that applies to a data file with %s is gone from the store", f.rows())
 		}
 		return append(found, p), nil
 	}
@@ -142,10 +142,10 @@ func (c *court) readRows(ctx context.Context, scan *table.Scan, f *dataFile) (*g
 // unreadable reports a file that is gone or cannot be read.
 func (c *court) unreadable(f *dataFile, finding error) Problem {
 	p := Problem{Kind: FileUnreadable, Files: []string{f.path()}, Count: f.task.File.Count(), Offsets: f.claimed(),
-		What: fmt.Sprintf("a data file with %d rows cannot be read", f.task.File.Count()),
+		What: fmt.Sprintf("a data file with %s cannot be read", f.rows()),
 		Todo: "Restore the file from a backup or an older version in the store; if there is none, the rows in its offsets must be loaded again."}
 	if errors.Is(finding, fs.ErrNotExist) {
-		p.Kind, p.What = FileGone, fmt.Sprintf("a data file with %d rows is gone from the store", f.task.File.Count())
+		p.Kind, p.What = FileGone, fmt.Sprintf("a data file with %s is gone from the store", f.rows())
 	}
 	p.Evidence = fmt.Sprintf("manifest %s lists it, added by %s: %v", f.manifest, c.history.describeID(f.snapshot), finding)
 	if len(p.Offsets) > 0 && f.partition.any {
@@ -178,7 +178,7 @@ func (f *dataFile) checkRows(rows int64) []Problem {
 		return nil
 	}
 	return []Problem{{Kind: FileRows, What: "a data file does not have the number of rows that its manifest says", Files: []string{f.path()}, Count: max(rows-says, says-rows),
-		Evidence: fmt.Sprintf("%s has %d rows, manifest %s says %d", f.path(), rows, f.manifest, says),
+		Evidence: fmt.Sprintf("%s has %s, manifest %s says %d", f.path(), count(rows, "row"), f.manifest, says),
 		Todo:     "Engines that answer counts from manifests give wrong answers: rewrite the file."}}
 }
 

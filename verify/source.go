@@ -99,17 +99,17 @@ func (k *partitionCase) recreated(view *offsets.View) (old, now string, again bo
 // kafkaLimits says what the comparison leaves open.
 func (k *partitionCase) kafkaLimits(w *kafkaScan) {
 	if n := k.line.Kafka.NotThere; n > 0 {
-		k.open(Limit{Kind: NotInKafka, What: fmt.Sprintf("%d rows of %s against Kafka", n, k),
+		k.open(Limit{Kind: NotInKafka, What: fmt.Sprintf("%s of %s against Kafka", count(n, "row"), k),
 			Why: "Kafka has no record at their offsets: they were compacted away since, or read with another isolation level"})
 	}
 	if w.uncounted > 0 {
-		k.open(Limit{Kind: WrittenBySpark, What: fmt.Sprintf("whether Spark left out %d records of %s", w.uncounted, k),
+		k.open(Limit{Kind: WrittenBySpark, What: fmt.Sprintf("whether Spark left out %s of %s", count(w.uncounted, "record"), k),
 			Why: "Kafka holds them, the table does not, and no ledger counts what Spark wrote"})
 	}
 	allowed := k.line.DeadLetters + k.line.Dropped
 	if allowed > 0 {
 		k.open(Limit{Kind: DeadLettersOnly, What: fmt.Sprintf("that the dead letters of %s arrived", k),
-			Why: fmt.Sprintf("only counts were compared: the ledgers count %d dead letters or dropped records, Kafka holds %d records that are no rows", allowed, w.count)})
+			Why: fmt.Sprintf("only counts were compared: the ledgers count %d as dead letters or dropped, Kafka holds %s without a row", allowed, count(w.count, "record"))})
 	}
 }
 

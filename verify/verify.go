@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +16,8 @@ import (
 
 // Options say what to judge and whom to ask. The zero value judges the table alone.
 type Options struct {
-	// Query is the id of the query that Checkpoint and Identity belong to. Every query with a ledger in the table is
-	// judged, whichever it is.
+	// Query is the id of the query that Checkpoint and Identity belong to; empty if there are none. Every query with a
+	// ledger in the table is judged, whichever it is.
 	Query string
 	// Checkpoint reads the newest end of the checkpoint; nil if there is none to compare with.
 	Checkpoint func(context.Context) (*batch.LogState, error)
@@ -44,6 +45,9 @@ const (
 // Table judges the table that load returns: it is loaded afresh for each reading, through any catalog. What witnesses say
 // is in the report; an error means that a witness could not be heard. Repeating is safe.
 func Table(ctx context.Context, load func(context.Context) (*table.Table, error), options Options) (*Report, error) {
+	if options.Query == "" && (options.Checkpoint != nil || options.Identity != nil) {
+		return nil, errors.New("verify: a checkpoint or identity needs the id of the query that it belongs to")
+	}
 	for reading := 1; ; reading++ {
 		c := &court{Options: options, problems: map[Kind]int64{}, limits: map[Kind]int64{},
 			report: &Report{Queries: []Query{}, Partitions: []Partition{}, Problems: []Problem{}, CannotProve: []Limit{}, Notes: []string{}}}
@@ -177,7 +181,7 @@ func (c *court) close() {
 	c.closeLimits()
 	for _, kind := range slices.Sorted(maps.Keys(c.problems)) {
 		if n := c.problems[kind] - maxFindings; n > 0 {
-			r.Problems = append(r.Problems, Problem{Kind: kind, Count: n, What: fmt.Sprintf("%d more problems of the kind %s", n, kind)})
+			r.Problems = append(r.Problems, Problem{Kind: kind, Count: n, What: fmt.Sprintf("%s of the kind %s, besides those above", count(n, "problem"), kind), Evidence: "only the first few of a kind are told one by one", Todo: "Solve those above, then verify again."})
 		}
 	}
 	r.OK = len(r.Problems) == 0
@@ -215,7 +219,7 @@ func (c *court) countForeign() {
 		r.ForeignRows += n
 	}
 	if c.rows.nowhere > 0 {
-		c.note("%d rows have no topic, partition or offset and are not judged", c.rows.nowhere)
+		c.note("not judged, for want of a topic, partition or offset: %s", count(c.rows.nowhere, "row"))
 		r.ForeignRows += c.rows.nowhere
 	}
 }
@@ -236,7 +240,7 @@ func (c *court) closeLimits() {
 	}
 	if len(shared) > 0 {
 		c.limit(Limit{Kind: SharedPartitions, What: "which of the queries that read the same offsets a row belongs to",
-			Why: fmt.Sprintf("rows do not say who wrote them; shared are %d partitions, the first %s", len(shared), shared[0])})
+			Why: fmt.Sprintf("rows do not say who wrote them; shared: %s, the first %s", count(int64(len(shared)), "partition"), shared[0])})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.limits)) {
 		if n := c.limits[kind] - maxFindings; n > 0 {

@@ -130,7 +130,8 @@ func (c *court) excuses(all []*partitionCase) excuses {
 	for _, l := range c.ledgers {
 		budget += float64(c.history.sparkRows(l.Query))
 	}
-	return excuses{deletions: short <= float64(c.unresolved)+float64(c.unreadRows), spark: excess <= budget}
+	lost := c.problems[FileGone]+c.problems[FileUnreadable] > 0 // rows are short for that reason: nothing is to be excused
+	return excuses{deletions: !lost && short <= float64(c.unresolved)+float64(c.unreadRows), spark: excess <= budget}
 }
 
 // judgeExcess deals with rows that are there too often, or that should not be there.
@@ -149,7 +150,7 @@ func (c *court) judgeExcess(k *partitionCase, e excuses) {
 	}
 	if doubt > 0 {
 		k.line.Unattributed, k.line.Verdict = doubt, Unproven
-		c.limit(Limit{Kind: WrittenBySpark, What: fmt.Sprintf("whether %d rows of %s belong there", doubt, k), Why: why})
+		c.limit(Limit{Kind: WrittenBySpark, What: fmt.Sprintf("that %s of %s should be there", count(doubt, "row"), k), Why: why})
 	}
 	if outside > 0 {
 		c.outside(k, outside)
@@ -171,7 +172,7 @@ func (c *court) duplicates(k *partitionCase) {
 	}
 	k.line.Verdict = Broken
 	span := k.coverage.duplicated(k.seen, maxSpans)
-	c.problem(Problem{Kind: DuplicateRows, Count: n, Offsets: span, Query: k.owner(), What: fmt.Sprintf("%d rows of %s are there too often", n, k),
+	c.problem(Problem{Kind: DuplicateRows, Count: n, Offsets: span, Query: k.owner(), What: fmt.Sprintf("%s has %s too many", k, count(n, "row")),
 		Evidence: fmt.Sprintf("%s; the table holds offsets %s%s more often than that", k.readers(), spansText(span), more(n, span)),
 		Todo:     "Find what wrote them: the snapshots that added the files say. Remove the extra rows, then verify again."}.at(k.TopicPartition))
 }
@@ -181,7 +182,7 @@ func (c *court) outside(k *partitionCase, n int64) {
 	k.line.Verdict = Broken
 	span := k.coverage.outside(k.seen, maxSpans)
 	c.problem(Problem{Kind: UnexpectedRows, Count: n, Offsets: span, Query: k.owner(),
-		What:     fmt.Sprintf("%d rows of %s are at offsets that no query has read", n, k),
+		What:     fmt.Sprintf("%s has %s at offsets that no query has read", k, count(n, "row")),
 		Evidence: fmt.Sprintf("%s; the table holds offsets %s%s", k.readers(), spansText(span), more(n, span)),
 		Todo:     "Either a ledger was changed or restored from a backup, or something else writes rows of this topic: the snapshots that added the files say."}.at(k.TopicPartition))
 }
@@ -190,8 +191,8 @@ func (c *court) surplus(k *partitionCase, n int64) {
 	k.line.Unexpected += n
 	k.line.Verdict = Broken
 	c.problem(Problem{Kind: UnexpectedRows, Count: n, Query: k.owner(),
-		What: fmt.Sprintf("%s has %d rows more than were counted when they were written", k, n),
-		Evidence: fmt.Sprintf("%s and count %d rows; the table holds rows at %d of these offsets%s%s", k.readers(), k.line.Expected, k.found.counted,
+		What: fmt.Sprintf("%s has %s more than were counted when they were written", k, count(n, "row")),
+		Evidence: fmt.Sprintf("%s and count %s; the table holds %d at these offsets%s%s", k.readers(), count(k.line.Expected, "row"), k.found.counted,
 			k.deletedText(), c.historyText(k)),
 		Todo: "Either the ledger's counts were changed, or something else wrote rows at offsets that had none (aborted or compacted ones); verify with Kafka tells which."}.at(k.TopicPartition))
 }
@@ -222,13 +223,13 @@ func (c *court) judgeShortage(k *partitionCase, e excuses) {
 func (c *court) unaccounted(k *partitionCase, n int64, l Limit) {
 	k.line.Unaccounted += n
 	k.line.Verdict = worse(k.line.Verdict, Unproven)
-	l.What = fmt.Sprintf("what became of %d rows of %s", n, k)
+	l.What = fmt.Sprintf("what became of %s of %s", count(n, "row"), k)
 	c.limit(l)
 }
 
 func (c *court) missing(k *partitionCase) {
 	k.line.Verdict = Broken
-	p := Problem{Kind: MissingRows, Count: k.line.Missing, Query: k.owner(), What: fmt.Sprintf("%d rows of %s are missing", k.line.Missing, k),
+	p := Problem{Kind: MissingRows, Count: k.line.Missing, Query: k.owner(), What: fmt.Sprintf("%s lacks %s", k, count(k.line.Missing, "row")),
 		Todo: "See whether a problem above names a file that is gone. Else find the snapshot that removed them, in the table's history or its older metadata files, and roll back or load the offsets again."}
 	var total int64
 	if k.kafka.count > 0 {
@@ -237,14 +238,14 @@ func (c *court) missing(k *partitionCase) {
 		p.Offsets, total = k.coverage.lacking(k.ever, maxSpans)
 	}
 	p.Among = total > k.line.Missing
-	p.Evidence = fmt.Sprintf("%s and count %d rows; the table holds %d of them%s%s", k.readers(), k.line.Expected, k.found.counted, k.deletedText(), c.historyText(k))
+	p.Evidence = fmt.Sprintf("%s and count %s; the table holds %d of them%s%s", k.readers(), count(k.line.Expected, "row"), k.found.counted, k.deletedText(), c.historyText(k))
 	if k.kafka.count > 0 {
-		p.Evidence += fmt.Sprintf("; Kafka holds %d records that are no rows, the ledgers count %d as dead letters or dropped", k.kafka.count, k.line.DeadLetters+k.line.Dropped)
+		p.Evidence += fmt.Sprintf("; Kafka holds %s without a row, the ledgers count %d as dead letters or dropped", count(k.kafka.count, "record"), k.line.DeadLetters+k.line.Dropped)
 	}
 	if len(p.Offsets) > 0 {
 		which := "at offsets"
 		if p.Among {
-			which = fmt.Sprintf("among the %d offsets without a row, which begin with", total)
+			which = fmt.Sprintf("among %s without a row, which begin with", count(total, "offset"))
 		}
 		p.Evidence += fmt.Sprintf("; %s %s%s", which, spansText(p.Offsets), more(total, p.Offsets))
 	}
@@ -286,7 +287,7 @@ func (c *court) historyText(k *partitionCase) string {
 		}
 		added += n
 	}
-	return fmt.Sprintf("; over all partitions the ledger counts %d rows, and the query's snapshots say they added %d", k.claims[0].ledger.Rows(), added)
+	return fmt.Sprintf("; over all partitions the ledger counts %s, and the query's snapshots say they added %d", count(k.claims[0].ledger.Rows(), "row"), added)
 }
 
 // owner is the id of the only query that read the partition.

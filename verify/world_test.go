@@ -34,7 +34,7 @@ const (
 // world is a table with the queries that write to it, their checkpoints and Kafka, all made by hand: nothing of
 // sluice's writer takes part.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	catalog catalog.Catalog
 	table   *table.Table
 	columns verify.Columns
@@ -48,16 +48,16 @@ type query struct {
 	log    batch.LogState
 }
 
-func newWorld(t *testing.T) *world { return newWorldOf(t, verify.RawColumns, nil) }
+func newWorld(t testing.TB) *world { return newWorldOf(t, verify.RawColumns, nil) }
 
-func newWorldOf(t *testing.T, columns verify.Columns, properties iceberg.Properties) *world {
+func newWorldOf(t testing.TB, columns verify.Columns, properties iceberg.Properties) *world {
 	t.Helper()
 	w := &world{t: t, catalog: sqliteCatalog(t), columns: columns, queries: map[string]*query{}, kafka: newKafka()}
 	w.create(properties)
 	return w
 }
 
-func sqliteCatalog(t *testing.T) catalog.Catalog {
+func sqliteCatalog(t testing.TB) catalog.Catalog {
 	t.Helper()
 	dir := t.TempDir()
 	db, err := sql.Open("sqlite", "file:"+dir+"/catalog.db")
@@ -68,7 +68,7 @@ func sqliteCatalog(t *testing.T) catalog.Catalog {
 	return c
 }
 
-func hadoopCatalog(t *testing.T) catalog.Catalog {
+func hadoopCatalog(t testing.TB) catalog.Catalog {
 	t.Helper()
 	c, err := hadoop.NewCatalog("test", t.TempDir(), nil)
 	must(t, err)
@@ -323,7 +323,7 @@ func (w *world) verify(o verify.Options) *verify.Report {
 }
 
 // balanced checks that a report accounts for every row, where Kafka was not asked.
-func balanced(t *testing.T, r *verify.Report) {
+func balanced(t testing.TB, r *verify.Report) {
 	t.Helper()
 	for _, p := range r.Partitions {
 		left, right := p.Rows+p.DeletedByOthers+p.Missing+p.Unaccounted, p.Expected+p.Duplicates+p.Unexpected+p.Unattributed
@@ -348,21 +348,21 @@ func (w *world) paths() []string {
 
 func local(path string) string { return strings.TrimPrefix(path, "file://") }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func wantOK(t *testing.T, r *verify.Report) {
+func wantOK(t testing.TB, r *verify.Report) {
 	t.Helper()
 	if !r.OK || len(r.Problems) > 0 {
 		t.Fatalf("got problems %v, want none", r.Problems)
 	}
 }
 
-func wantVerdict(t *testing.T, r *verify.Report, want verify.Verdict) {
+func wantVerdict(t testing.TB, r *verify.Report, want verify.Verdict) {
 	t.Helper()
 	if r.Verdict != want {
 		t.Fatalf("got verdict %s, want %s; problems %v, limits %v", r.Verdict, want, r.Problems, r.CannotProve)
@@ -370,7 +370,7 @@ func wantVerdict(t *testing.T, r *verify.Report, want verify.Verdict) {
 }
 
 // wantProblem returns the first problem of a kind.
-func wantProblem(t *testing.T, r *verify.Report, kind verify.Kind) verify.Problem {
+func wantProblem(t testing.TB, r *verify.Report, kind verify.Kind) verify.Problem {
 	t.Helper()
 	if r.OK || r.Verdict != verify.Broken {
 		t.Errorf("got ok %v and verdict %s, want a broken table", r.OK, r.Verdict)
@@ -387,7 +387,7 @@ func wantProblem(t *testing.T, r *verify.Report, kind verify.Kind) verify.Proble
 	return verify.Problem{}
 }
 
-func wantOnly(t *testing.T, r *verify.Report, kinds ...verify.Kind) {
+func wantOnly(t testing.TB, r *verify.Report, kinds ...verify.Kind) {
 	t.Helper()
 	for _, p := range r.Problems {
 		if !slices.Contains(kinds, p.Kind) {
@@ -400,7 +400,7 @@ func hasLimit(r *verify.Report, kind verify.Kind) bool {
 	return slices.ContainsFunc(r.CannotProve, func(l verify.Limit) bool { return l.Kind == kind })
 }
 
-func wantLimit(t *testing.T, r *verify.Report, kind verify.Kind) verify.Limit {
+func wantLimit(t testing.TB, r *verify.Report, kind verify.Kind) verify.Limit {
 	t.Helper()
 	i := slices.IndexFunc(r.CannotProve, func(l verify.Limit) bool { return l.Kind == kind })
 	if i < 0 {
