@@ -34,7 +34,7 @@ var keys = []*Key{
 	key(namePath, func(j *Job) *string { return &j.Name }, queryName, Key{
 		Class: NewQuery, Flag: "name", also: []string{"query", "queryName"},
 		Doc: "The query's name. Without one it is the table's."}),
-	key(checkpointPath, func(j *Job) *string { return &j.Checkpoint }, location("s3", "gs", "azblob", "mem"), Key{
+	key(checkpointPath, func(j *Job) *string { return &j.Checkpoint }, location("s3", "mem"), Key{
 		Class: Free, Flag: "checkpoint", Needs: ForCheckpoint, also: []string{"checkpointLocation", "checkpointDir"},
 		Doc: "Where the query keeps what it planned and did. One folder for each query. It may move, if its content moves with it. " +
 			"Without one it is `_checkpoints/<name>` in a local warehouse; beside a remote warehouse it must be given."}),

@@ -30,7 +30,8 @@ type BarOptions struct {
 // to ask whether there is one. It may be used by several goroutines.
 type Bar struct {
 	options BarOptions
-	records atomic.Int64 // of the batch in hand
+	records atomic.Int64  // of the batch in hand
+	gone    chan struct{} // closed with the Bar
 
 	mu      sync.Mutex
 	drawn   bool
@@ -63,38 +64,40 @@ func NewBar(options BarOptions) *Bar {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Bar{options: options}
+	return &Bar{options: options, gone: make(chan struct{})}
 }
 
-// Run draws at every tick until ticks is closed or the Bar is; between ticks only a new batch is drawn.
+// Run draws at every tick until the Bar is closed or ticks is; between ticks only a new batch is drawn.
 func (b *Bar) Run(ticks <-chan time.Time) {
-	for range ticks {
-		if !b.draw() {
+	for b != nil {
+		select {
+		case <-b.gone:
 			return
+		case _, more := <-ticks:
+			if !more {
+				return
+			}
+			b.draw()
 		}
 	}
 }
 
-// draw shows the line anew, unless it was drawn a moment ago. It returns false once the Bar is closed.
-func (b *Bar) draw() bool {
-	if b == nil {
-		return false
-	}
+// draw shows the line anew, unless it was drawn a moment ago.
+func (b *Bar) draw() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.options.Now()
 	if b.closed || !b.any || b.midline || !b.last.IsZero() && now.Sub(b.last) < drawEvery {
-		return !b.closed
+		return
 	}
 	b.last = now
 	line := b.line(now)
 	if line == "" {
 		b.erase()
-		return true
+		return
 	}
 	b.drawn = true
 	io.WriteString(b.options.Out, "\r"+line+clearRight) //nolint:errcheck // a terminal that is gone is no reason to fail
-	return true
 }
 
 // Control sequences: clear to the end of the line, green, and back to normal.
@@ -112,7 +115,7 @@ func (b *Bar) erase() {
 	}
 }
 
-// Close takes the line away for good.
+// Close takes the line away for good. It is safe to call twice.
 func (b *Bar) Close() {
 	if b == nil {
 		return
@@ -120,7 +123,10 @@ func (b *Bar) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.erase()
-	b.closed = true
+	if !b.closed {
+		b.closed = true
+		close(b.gone)
+	}
 }
 
 // Over is a writer to the same terminal: the line is taken away before each write, and comes back with the next tick.
