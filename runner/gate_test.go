@@ -151,8 +151,10 @@ func (s gatedStore) List(ctx context.Context, prefix, after string) (keys []stri
 
 // generic drops the random part of a key, so that traces compare.
 func generic(key string) string {
-	if strings.HasPrefix(key, "runs/") {
-		return "runs/<run>"
+	for _, random := range []string{"runs/", "lock/probe-"} {
+		if strings.HasPrefix(key, random) {
+			return random + "<id>"
+		}
 	}
 	return key
 }

@@ -188,7 +188,7 @@ func struckAnywhere(t *testing.T) {
 			t.Errorf("arrivals %v: %v", arrivals, violation)
 		}
 		for _, effect := range []string{"create metadata", "create sources/0/0", "create offsets/0", "create offsets/2", "create commits/0", "create commits/2",
-			"create identity.json", "put progress/1.json", "put runs/<run>", "delete offsets/0", "delete commits/0", "catalog: commit", "catalog: load", "file",
+			"create identity.json", "put progress/1.json", "put runs/<id>", "delete offsets/0", "delete commits/0", "catalog: commit", "catalog: load", "file",
 			"broker: view", "broker: start", "broker: fetch", "list commits/", "list offsets/"} {
 			if !struck[effect] {
 				t.Errorf("arrivals %v: no run was struck at %q; it had %v", arrivals, effect, slices.Sorted(maps.Keys(struck)))

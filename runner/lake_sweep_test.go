@@ -1,0 +1,256 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/uuid"
+
+	"sluice/batch"
+	"sluice/checkpoint"
+	"sluice/columns"
+	"sluice/decode"
+	"sluice/lakesink"
+	"sluice/lakesink/laketest"
+	"sluice/offsets"
+	"sluice/runner"
+	"sluice/verify"
+)
+
+// lakeWorld is a world whose table is a real Iceberg table in a SQLite catalog.
+type lakeWorld struct {
+	kafka   *kafka
+	store   checkpoint.Store
+	catalog catalog.Catalog
+}
+
+func newLakeWorld(t *testing.T) *lakeWorld {
+	t.Helper()
+	dir := t.TempDir()
+	c, err := lakesink.OpenCatalog(context.Background(), lakesink.CatalogOptions{Type: "sql", URI: filepath.Join(dir, "catalog.db"), Warehouse: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.(catalog.Closer).Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &lakeWorld{kafka: newKafka(), store: checkpoint.NewMemory("test"), catalog: c}
+	w.kafka.produce(0, 5)
+	w.kafka.produce(1, 3)
+	return w
+}
+
+// query is one run whose effects on store, catalog and files are numbered by one script.
+func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
+	said := &notices{}
+	log := checkpoint.NewLog(scriptedStore{w.store, s})
+	log.Retain = 2
+	ice := lakesink.New(laketest.Wrap(w.catalog, s), lakesink.Options{Table: "db.orders", Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
+		Sleep: func(context.Context, time.Duration) error { return nil }})
+	return &runner.Query{
+		Source: rawSource{&source{kafka: w.kafka, gate: open()}}, Sink: lakeSink{ice}, Log: log, Lease: noLease{}, Reporter: said,
+		NewDecoder: func() runner.Decoder { return decode.NewRaw(false) },
+		Options: runner.Options{Name: "orders", RunID: uuid.NewString(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, MaxOffsetsPerTrigger: 4,
+			Workers: 2, MinPartitions: 2, Grace: time.Minute, Table: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
+	}, said
+}
+
+// lakeSink adapts the concrete writer.
+type lakeSink struct{ *lakesink.Iceberg }
+
+func (s lakeSink) Write(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (runner.Writer, error) {
+	w, err := s.Iceberg.Write(ctx, task, attempt, schema)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// rawSource fills in what the raw columns need beyond offsets.
+type rawSource struct{ *source }
+
+func (s rawSource) Read(ctx context.Context, task *batch.Task) (runner.Reader, error) {
+	r, err := s.source.Read(ctx, task)
+	return rawReader{r}, err
+}
+
+type rawReader struct{ runner.Reader }
+
+func (r rawReader) Next(ctx context.Context) (*columns.Records, error) {
+	records, err := r.Reader.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records.Key.Kind, records.Value.Kind = columns.Binary, columns.Binary
+	for _, o := range records.Offsets {
+		records.Timestamps = append(records.Timestamps, 1_700_000_000_000+o)
+		records.Key.AppendNullBytes()
+		records.Value.AppendBytes(fmt.Appendf(nil, "%d/%d", records.Partition, o))
+	}
+	return records, nil
+}
+
+// scriptedStore is a checkpoint store whose writes are effects of a script.
+type scriptedStore struct {
+	checkpoint.Store
+	script *laketest.Script
+}
+
+func (s scriptedStore) effect(name string, apply func() error) error {
+	err := s.script.Effect(name, apply)
+	if errors.Is(err, laketest.ErrInjected) {
+		return fmt.Errorf("%w: %w", checkpoint.ErrAmbiguous, err)
+	}
+	return err
+}
+
+func (s scriptedStore) Get(ctx context.Context, key string) ([]byte, checkpoint.Version, error) {
+	if s.script.Dead() {
+		return nil, "", laketest.ErrKilled
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s scriptedStore) List(ctx context.Context, prefix, after string) ([]string, error) {
+	if s.script.Dead() {
+		return nil, laketest.ErrKilled
+	}
+	return s.Store.List(ctx, prefix, after)
+}
+
+func (s scriptedStore) PutIfAbsent(ctx context.Context, key string, data []byte) (v checkpoint.Version, err error) {
+	err = s.effect("create "+generic(key), func() (err error) { v, err = s.Store.PutIfAbsent(ctx, key, data); return err })
+	return v, err
+}
+
+func (s scriptedStore) PutIfMatch(ctx context.Context, key string, data []byte, was checkpoint.Version) (v checkpoint.Version, err error) {
+	err = s.effect("swap "+generic(key), func() (err error) { v, err = s.Store.PutIfMatch(ctx, key, data, was); return err })
+	return v, err
+}
+
+func (s scriptedStore) Put(ctx context.Context, key string, data []byte) error {
+	return s.effect("put "+generic(key), func() error { return s.Store.Put(ctx, key, data) })
+}
+
+func (s scriptedStore) Delete(ctx context.Context, keys ...string) error {
+	for _, key := range keys {
+		if err := s.effect("delete "+generic(key), func() error { return s.Store.Delete(ctx, key) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge asks verify, with the checkpoint and Kafka as witnesses, and compares the count with what was produced.
+func (w *lakeWorld) judge(ctx context.Context) error {
+	log := checkpoint.NewLog(w.store)
+	id, err := log.Query(ctx)
+	if err != nil {
+		return err
+	}
+	identity, err := log.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	report, err := verify.Table(ctx, func(ctx context.Context) (*table.Table, error) {
+		return w.catalog.LoadTable(ctx, catalog.ToIdentifier("db.orders"))
+	},
+		verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}})
+	if err != nil {
+		return err
+	}
+	if !report.OK {
+		return fmt.Errorf("verify: %v", report.Problems)
+	}
+	produced := int64(0)
+	for _, records := range w.kafka.records {
+		produced += int64(len(records))
+	}
+	if report.Rows != produced {
+		return fmt.Errorf("the table has %d rows, %d records were produced", report.Rows, produced)
+	}
+	return nil
+}
+
+// witness is the fake Kafka as the judge asks it.
+type witness struct{ *kafka }
+
+func (w witness) View(context.Context, []offsets.TopicPartition) (*offsets.View, error) {
+	return w.view(), nil
+}
+
+func (w witness) Offsets(_ context.Context, r offsets.Range, found func([]int64) error) error {
+	for _, o := range w.records[r.Partition] {
+		if o >= r.From && o < r.Until {
+			if err := found([]int64{o}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// struck runs once with effect i going wrong, lets records arrive, runs cleanly and judges. met says that there was an
+// effect i.
+func (w *lakeWorld) struck(ctx context.Context, s *laketest.Script) (met bool, err error) {
+	q, _ := w.query(s)
+	_, runErr := q.Run(ctx)
+	if !s.Broke() {
+		return false, runErr
+	}
+	w.kafka.produce(0, 2)
+	w.kafka.produce(2, 1)
+	q, _ = w.query(&laketest.Script{})
+	summary, err := q.Run(ctx)
+	if err != nil {
+		return true, fmt.Errorf("the clean run failed: %w", err)
+	}
+	if !summary.CaughtUp {
+		return true, errors.New("the clean run did not catch up")
+	}
+	return true, w.judge(ctx)
+}
+
+// The same sweep on a real table, with verify as the judge: every effect on checkpoint, catalog and files.
+func TestARunOnAnIcebergTableStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	for _, how := range laketest.Modes() {
+		t.Run(how.String(), func(t *testing.T) {
+			t.Parallel()
+			for i := 0; ; i++ {
+				s := laketest.BreakAt(i, how)
+				met, err := newLakeWorld(t).struck(context.Background(), s)
+				if !met {
+					if err != nil {
+						t.Error(err)
+					}
+					break
+				}
+				if err != nil {
+					t.Errorf("%q: %v", s.Effects()[i], err)
+				}
+				mu.Lock()
+				seen[s.Effects()[i]] = true
+				mu.Unlock()
+			}
+		})
+	}
+	t.Cleanup(func() {
+		for _, effect := range []string{"create metadata", "create sources/0/0", "create offsets/0", "create commits/1", "create table db.orders",
+			"create data", "create manifest", "create manifest list", "commit db.orders snapshot", "commit db.orders expiry"} {
+			if !seen[effect] {
+				t.Errorf("no run was struck at %q; they were at %v", effect, seen)
+			}
+		}
+	})
+}
