@@ -315,3 +315,7 @@ func sameBytes(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equa
 func pieceOf(from, until int64) batch.Piece {
 	return batch.Piece{Topic: "orders", Partition: 3, From: from, Until: until, LeaderEpoch: -1}
 }
+
+func pieceOfTopic(topic string, partition int32, from, until int64) batch.Piece {
+	return batch.Piece{Topic: topic, Partition: partition, From: from, Until: until, LeaderEpoch: -1}
+}

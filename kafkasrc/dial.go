@@ -47,13 +47,18 @@ func (d *dials) everReached(broker int32) bool {
 	return d.reached[broker]
 }
 
-// failures tells each address that could not be connected to with its reason; empty if there is none.
-func (d *dials) failures() string {
+// failures tells each address that could not be connected to, with the reason if err does not tell it already; empty if
+// there is none.
+func (d *dials) failures(err error) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var told []string
 	for _, address := range slices.Sorted(maps.Keys(d.failed)) {
-		told = append(told, fmt.Sprintf("%s (%v)", address, d.failed[address]))
+		line := address
+		if !dialFailed(err) {
+			line += fmt.Sprintf(" (%v)", d.failed[address])
+		}
+		told = append(told, line)
 	}
 	return strings.Join(told, ", ")
 }
@@ -94,13 +99,13 @@ func (s *Source) unanswered(err error) error {
 	if errors.As(err, &answer) {
 		return &batch.Fault{Message: seeds, Hint: "It may pass: run again. If it does not, look at the brokers' state.", Err: err}
 	}
-	class, hint := batch.Failed, "Check bootstrap.servers, the brokers' advertised.listeners and the network, and whether the brokers run."
+	class, hint := batch.Failed, "Check bootstrap.servers, security.protocol, the brokers' advertised.listeners and the network, and whether the brokers run."
 	var firstRead *kgo.ErrFirstReadEOF
-	if tlsRejected(err) || errors.As(err, &firstRead) {
+	if tlsRejected(err) || errors.As(err, &firstRead) && !s.connected { // later it is a broker that shuts down
 		class, hint = batch.NotSetUp, "Check security.protocol and the ssl properties against the broker's listener."
 	}
 	message := seeds + " does not answer"
-	if failures := s.dials.failures(); failures != "" {
+	if failures := s.dials.failures(err); failures != "" {
 		message += "; cannot connect to " + failures
 	}
 	return &batch.Fault{Class: class, Message: message, Hint: hint, Err: err}

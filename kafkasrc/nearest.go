@@ -15,7 +15,7 @@ func nearest(name string, candidates []string) []string {
 	}
 	var near []scored
 	for _, c := range candidates {
-		if edits := distance(fold(name), fold(c)); edits <= max(1, len(name)/4) {
+		if edits := distance(fold(name), fold(c)); edits <= max(1, len(name)/3) {
 			near = append(near, scored{c, edits})
 		}
 	}
@@ -33,23 +33,26 @@ func fold(name string) string {
 	return strings.NewReplacer("_", ".", "-", ".").Replace(strings.ToLower(name))
 }
 
-// distance counts the insertions, deletions and substitutions between a and b (Levenshtein).
+// distance counts the insertions, deletions, substitutions and swaps of neighbours between a and b (optimal string
+// alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
-			substituted := diagonal
+			substituted := row[j]
 			if a[i] != b[j] {
 				substituted++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(substituted, row[j]+1, row[j+1]+1)
+			next[j+1] = min(substituted, next[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
 }

@@ -115,10 +115,10 @@ func (s Subscription) validate() error {
 			given++
 		}
 	}
-	if given != 1 {
-		return fmt.Errorf("%d of subscribe, subscribePattern and assign are given, exactly one is needed", given)
-	}
 	var errs []error
+	if given != 1 {
+		errs = append(errs, fmt.Errorf("%d of subscribe, subscribePattern and assign are given, exactly one is needed", given))
+	}
 	for _, topic := range s.names() {
 		if err := validTopic(topic); err != nil {
 			errs = append(errs, err)

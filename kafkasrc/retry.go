@@ -64,8 +64,7 @@ func (s *Source) retry(ctx context.Context, limit time.Duration, try func(contex
 // says of our rights and of our request. Everything else may pass.
 func permanent(err error) bool {
 	var fault *batch.Fault
-	var firstRead *kgo.ErrFirstReadEOF
-	return errors.As(err, &fault) || errors.As(err, &firstRead) || tlsRejected(err) ||
+	return errors.As(err, &fault) || tlsRejected(err) ||
 		errors.Is(err, kerr.UnsupportedVersion) || errors.Is(err, kerr.InvalidRequest) ||
 		errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.SaslAuthenticationFailed) ||
 		errors.Is(err, kgo.ErrClientClosed)

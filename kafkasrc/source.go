@@ -20,6 +20,8 @@ type Source struct {
 	pattern  *regexp.Regexp
 	cluster  *cluster
 	dials    *dials
+	// connected says that a broker has answered.
+	connected bool
 }
 
 // Open connects to the cluster. Faulty options are plain errors, found before anything is connected to. A cluster that
@@ -88,6 +90,7 @@ func (s *Source) connect(ctx context.Context) error {
 	if err != nil {
 		return s.unanswered(err)
 	}
+	s.connected = true
 	return nil
 }
 
