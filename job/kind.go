@@ -76,13 +76,6 @@ func meant(name string) string {
 	return " (did you mean " + name + "?)"
 }
 
-var anyText = words("text", "text", func(s string) (string, error) {
-	if strings.TrimSpace(s) == "" {
-		return "", fmt.Errorf("is empty")
-	}
-	return s, nil
-})
-
 var queryNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 var queryName = words("name", "up to 128 letters, digits, dots, hyphens and underscores, a letter or digit first", func(s string) (string, error) {
