@@ -73,7 +73,7 @@ func TestAJobOfFlagsAlone(t *testing.T) {
 	if !slices.Equal(j.Source.Subscribe, []string{"orders"}) || j.Source.Kafka[bootstrapServers] != "localhost:9092" {
 		t.Errorf("got source %+v", j.Source)
 	}
-	// 0 and absent are different things: https://github.com/delta-io/kafka-delta-ingest/pull/67
+	// 0 and absent are different things: https://github.com/delta-io/kafka-delta-ingest/issues/67
 	want := offsets.Offsets{{Topic: "orders", Partition: 0}: 0, {Topic: "orders", Partition: 1}: offsets.Latest}
 	if !j.Source.StartingOffsets.Each.Equal(want) {
 		t.Errorf("got %v, want %v", j.Source.StartingOffsets.Each, want)
