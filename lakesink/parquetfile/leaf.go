@@ -213,7 +213,10 @@ func (l *leaf) weight(rows *columns.Batch, from, until int) int {
 }
 
 func (l *leaf) weightOf(a *columns.Array, steps []step, from, until int) int {
-	if a.Repeat && until-from > 0 {
+	if from == until {
+		return 0 // a column that never got a value has no offsets
+	}
+	if a.Repeat {
 		one := *a
 		one.Repeat = false
 		return (until - from) * l.weightOf(&one, steps, 0, 1)

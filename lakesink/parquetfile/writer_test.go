@@ -421,3 +421,14 @@ func TestColumnsTheRowsLackAreNull(t *testing.T) {
 		t.Errorf("got %+v", summary.Columns[2])
 	}
 }
+
+// Lists that hold nothing leave their child without any value, and so without offsets.
+func TestListsWithoutAnyElement(t *testing.T) {
+	pair := columns.Type{Kind: columns.Struct, Fields: []columns.Field{{Name: "key", Type: columns.Type{Kind: columns.String}, Required: true}, {Name: "value", Type: columns.Type{Kind: columns.Binary}}}}
+	schema := columns.Schema{{Name: "headers", Type: columns.Type{Kind: columns.List, Fields: []columns.Field{{Name: "element", Type: pair, Required: true}}}}}
+	lists := columns.Array{Kind: columns.List, Len: 2, Nulls: 1, Validity: []byte{0b01}, Offsets: []int32{0, 0, 0}, Children: []columns.Array{
+		{Kind: columns.Struct, Children: []columns.Array{{Kind: columns.String}, {Kind: columns.Binary}}}}}
+	next := 0
+	data, _ := write(t, fieldsOf(schema, &next), Options{}, &columns.Batch{Rows: 2, Columns: []columns.Array{lists}})
+	compareRows(t, readArrow(t, data), [][]any{{[]any{}}, {nil}})
+}
