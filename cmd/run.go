@@ -66,17 +66,32 @@ func (p *process) run(c *cli.Context) error {
 	defer bar.Close()
 	line, err := connect(c.Context, j, job.ForAll)
 	if err != nil {
-		return cause(c.Context, err)
+		err = cause(c.Context, err)
+		return p.finish(reporter, notBegun(j.Name, err), err, "")
 	}
 	defer line.close()
 	query := line.query(reporter)
 	query.Adopt, query.NewQuery, query.LostRows = c.String(flagAdopt), c.Bool(flagNewQuery), lost
 	summary, err := query.Run(c.Context)
-	return p.finish(reporter, summary, err, line.look(c.Context))
+	look := ""
+	if summary.Rows > 0 && !p.json {
+		look = line.look(context.WithoutCancel(c.Context))
+	}
+	return p.finish(reporter, summary, err, look)
 }
 
-// finish shows the summary also of a run that failed: it says what was done before.
+// notBegun is the summary of a run that found nobody to talk to.
+func notBegun(query string, err error) *progress.Summary {
+	return &progress.Summary{Query: query, FirstBatch: batch.None, LastBatch: batch.None, Lag: -1, ExitCode: exitCode(err), Stopped: "error", Error: err.Error()}
+}
+
+// finish shows the summary also of a run that failed: it says what was done before. In JSON it is the last object, so
+// the error comes before it.
 func (p *process) finish(reporter *progress.Reporter, summary *progress.Summary, failure error, look string) error {
+	if failure != nil && p.json {
+		p.tell(failure, summary.ExitCode)
+		p.told = true
+	}
 	if err := reporter.Finish(summary, look); err != nil && failure == nil {
 		return fmt.Errorf("write the results: %w", err)
 	}

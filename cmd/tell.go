@@ -8,12 +8,12 @@ import (
 	"sluice/progress"
 )
 
-// tell shows the last error: what happened, then what to do. With --output json it is an object on stdout as well, so
-// that whoever reads the objects misses nothing.
+// tell shows the last error on stderr: what happened, then what to do. With --output json it is an object on stdout as
+// well, so that whoever reads the objects misses nothing.
 func (p *process) tell(err error, code int) {
 	f := &progress.Failure{ExitCode: code, Class: class(err, code), Error: err.Error(), Hint: hintOf(err), Problems: problems(err)}
-	if p.json && progress.WriteJSON(p.stdout, f) == nil {
-		return
+	if p.json {
+		_ = progress.WriteJSON(p.stdout, f) // if stdout is gone, stderr still tells
 	}
 	_ = f.WriteText(p.stderr) // there is nobody left to tell
 }
