@@ -25,9 +25,13 @@ func (c *court) readRemovals(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if gone != nil {
+		if gone != nil && gone.total() > 0 {
+			c.note("%s deleted %s of topics that ledgers cover; their offsets are known and accounted for", describe(s), count(gone.total(), "row"))
 			c.removed.addAll(gone)
 		}
+	}
+	if n := c.masked.total(); n > 0 {
+		c.note("delete files hide %s in the table's files; their offsets are known and accounted for", count(n, "row"))
 	}
 	c.removed.atLeast(c.masked)
 	return nil

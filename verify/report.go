@@ -116,7 +116,8 @@ type Kafka struct {
 	// From and Until are the offsets compared.
 	From  int64 `json:"from"`
 	Until int64 `json:"until"`
-	// Records counts what Kafka holds there, Absent those of them that are no rows. NotThere counts rows at offsets
+	// Records counts what Kafka holds there, Absent those of them that have no row and that nobody was seen to delete.
+	// NotThere counts rows at offsets
 	// where Kafka has no record: compacted, or read with another isolation level.
 	Records  int64 `json:"records"`
 	Absent   int64 `json:"absent"`
@@ -128,46 +129,71 @@ type Kind string
 
 // The kinds of problems.
 const (
-	DuplicateRows      Kind = "duplicate-rows"
-	MissingRows        Kind = "missing-rows"
-	UnexpectedRows     Kind = "unexpected-rows"
-	FileGone           Kind = "file-gone"
-	FileUnreadable     Kind = "file-unreadable"
-	FileSize           Kind = "file-size"
-	FileRows           Kind = "file-rows"
-	FileBounds         Kind = "file-bounds"
-	FileTwice          Kind = "file-twice"
+	// DuplicateRows: an offset is there more often than queries have read it.
+	DuplicateRows Kind = "duplicate-rows"
+	// MissingRows: rows that were counted, or records that Kafka holds, are not there.
+	MissingRows Kind = "missing-rows"
+	// UnexpectedRows: rows at offsets that no query has read, or more rows than were counted.
+	UnexpectedRows Kind = "unexpected-rows"
+	// FileGone and FileUnreadable: a data file, or a delete file that applies to it, is gone or damaged.
+	FileGone       Kind = "file-gone"
+	FileUnreadable Kind = "file-unreadable"
+	// FileSize, FileRows and FileBounds: a file is not what its manifest entry says.
+	FileSize   Kind = "file-size"
+	FileRows   Kind = "file-rows"
+	FileBounds Kind = "file-bounds"
+	// FileTwice: the manifests list a path more than once.
+	FileTwice Kind = "file-twice"
+	// ManifestGone and ManifestUnreadable: nothing can be said of the rows.
 	ManifestGone       Kind = "manifest-gone"
 	ManifestUnreadable Kind = "manifest-unreadable"
-	LedgerUnreadable   Kind = "ledger-unreadable"
-	LedgerImpossible   Kind = "ledger-impossible"
-	LedgerMissing      Kind = "ledger-missing"
-	LedgerSnapshot     Kind = "ledger-snapshot"
-	LedgerBehind       Kind = "ledger-behind"
-	BatchTwice         Kind = "batch-twice"
-	CheckpointBehind   Kind = "checkpoint-behind"
-	CheckpointAhead    Kind = "checkpoint-ahead"
-	CheckpointDiffers  Kind = "checkpoint-differs"
-	TableReplaced      Kind = "table-replaced"
+	// LedgerUnreadable: the property is no ledger, or parts of it are missing.
+	LedgerUnreadable Kind = "ledger-unreadable"
+	// LedgerImpossible: it contradicts itself.
+	LedgerImpossible Kind = "ledger-impossible"
+	// LedgerMissing: the checkpoint says that batches were applied, the table has no ledger.
+	LedgerMissing Kind = "ledger-missing"
+	// LedgerSnapshot: it names a snapshot that is not in the history, or that holds another batch.
+	LedgerSnapshot Kind = "ledger-snapshot"
+	// LedgerBehind: the history has newer batches of the query.
+	LedgerBehind Kind = "ledger-behind"
+	// BatchTwice: two snapshots hold the same batch.
+	BatchTwice Kind = "batch-twice"
+	// CheckpointBehind, CheckpointAhead and CheckpointDiffers: checkpoint and ledger do not fit.
+	CheckpointBehind  Kind = "checkpoint-behind"
+	CheckpointAhead   Kind = "checkpoint-ahead"
+	CheckpointDiffers Kind = "checkpoint-differs"
+	// TableReplaced: the table has another UUID than plan or identity name.
+	TableReplaced Kind = "table-replaced"
 )
 
 // The kinds of limits.
 const (
-	NoSource          Kind = "no-source"
-	NoCheckpoint      Kind = "no-checkpoint"
-	NoLedger          Kind = "no-ledger"
+	// NoSource, NoCheckpoint and NoLedger: a witness was not there to be heard.
+	NoSource     Kind = "no-source"
+	NoCheckpoint Kind = "no-checkpoint"
+	NoLedger     Kind = "no-ledger"
+	// LedgerUnconfirmed: nothing is left to compare a ledger's batch and plan with.
 	LedgerUnconfirmed Kind = "ledger-unconfirmed"
-	Expired           Kind = "expired"
-	Recreated         Kind = "recreated"
-	NotInKafka        Kind = "not-in-kafka"
-	DeadLettersOnly   Kind = "dead-letters"
-	DeletionsUnread   Kind = "deletions-unread"
-	LossAccepted      Kind = "loss-accepted"
-	WrittenBySpark    Kind = "written-by-spark"
-	SharedPartitions  Kind = "shared-partitions"
-	FilesUnread       Kind = "files-unread"
-	RowsUnread        Kind = "rows-unread"
-	RunActive         Kind = "run-active"
+	// Expired, Recreated and NotInKafka: Kafka no longer holds what was read.
+	Expired    Kind = "expired"
+	Recreated  Kind = "recreated"
+	NotInKafka Kind = "not-in-kafka"
+	// DeadLettersOnly: records without a row were compared by their number alone.
+	DeadLettersOnly Kind = "dead-letters"
+	// DeletionsUnread: somebody deleted rows, and it cannot be seen which.
+	DeletionsUnread Kind = "deletions-unread"
+	// LossAccepted: somebody decided to go on without rows, and the counts include them.
+	LossAccepted Kind = "loss-accepted"
+	// WrittenBySpark: rows that no ledger counts, which Spark or an unreadable ledger's query may have written.
+	WrittenBySpark Kind = "written-by-spark"
+	// SharedPartitions: several queries read the same partitions.
+	SharedPartitions Kind = "shared-partitions"
+	// FilesUnread and RowsUnread: files in other formats than Parquet, or all of them, were not read.
+	FilesUnread Kind = "files-unread"
+	RowsUnread  Kind = "rows-unread"
+	// RunActive: checkpoint and table changed too fast to be compared.
+	RunActive Kind = "run-active"
 )
 
 // Problem is a contradiction between two witnesses.
@@ -182,7 +208,7 @@ type Problem struct {
 	// Topic and Partition say where, nil if it is about no single partition.
 	Topic     string `json:"topic,omitempty"`
 	Partition *int32 `json:"partition,omitempty"`
-	// Offsets are the first few, ascending. Among says that Count of these and what follows them are meant, not all.
+	// Offsets are the first few, ascending. Among says that Count of these and of what follows them are meant, not all.
 	Offsets []Span `json:"offsets,omitempty"`
 	Among   bool   `json:"among,omitempty"`
 	// Count is the number of rows, or of further problems of the same kind.

@@ -76,6 +76,13 @@ func (s *rowSet) each(visit func(offsets.TopicPartition, *tally)) {
 	}
 }
 
+// total counts the rows of covered topics.
+func (s *rowSet) total() int64 {
+	var n int64
+	s.each(func(_ offsets.TopicPartition, t *tally) { n += t.rows })
+	return n
+}
+
 // addAll counts everything that other counts, which nobody else may use meanwhile.
 func (s *rowSet) addAll(other *rowSet) {
 	other.each(func(tp offsets.TopicPartition, t *tally) {

@@ -106,10 +106,9 @@ func (k *partitionCase) kafkaLimits(w *kafkaScan) {
 		k.open(Limit{Kind: WrittenBySpark, What: fmt.Sprintf("whether Spark left out %s of %s", count(w.uncounted, "record"), k),
 			Why: "Kafka holds them, the table does not, and no ledger counts what Spark wrote"})
 	}
-	allowed := k.line.DeadLetters + k.line.Dropped
-	if allowed > 0 {
-		k.open(Limit{Kind: DeadLettersOnly, What: fmt.Sprintf("that the dead letters of %s arrived", k),
-			Why: fmt.Sprintf("only counts were compared: the ledgers count %d as dead letters or dropped, Kafka holds %s without a row", allowed, count(w.count, "record"))})
+	if k.allowed() > 0 {
+		k.open(Limit{Kind: DeadLettersOnly, What: fmt.Sprintf("which records of %s are dead letters, and that those arrived", k),
+			Why: fmt.Sprintf("only counts were compared: the ledgers count %d as dead letters, dropped or lost, Kafka holds %s without a row", k.allowed(), count(w.count, "record"))})
 	}
 }
 
@@ -120,6 +119,7 @@ type kafkaScan struct {
 	// records counts what Kafka has, present those of them that have a row, count the rows that are missing for them,
 	// uncounted those that Spark was to write.
 	records, present, count, uncounted int64
+	block64                            []uint64
 }
 
 // block takes the next offsets.
@@ -132,9 +132,11 @@ func (w *kafkaScan) block(found []int64) error {
 			continue
 		}
 		b := roaring64.New()
+		w.block64 = w.block64[:0]
 		for _, o := range found[from:until] {
-			b.Add(uint64(o))
+			w.block64 = append(w.block64, uint64(o))
 		}
+		b.AddMany(w.block64)
 		w.present += int64(b.AndCardinality(w.seen.level(0)))
 		for i := range s.counted + s.uncounted {
 			lost := roaring64.AndNot(b, w.ever.level(i))

@@ -181,7 +181,8 @@ func (c *court) close() {
 	c.closeLimits()
 	for _, kind := range slices.Sorted(maps.Keys(c.problems)) {
 		if n := c.problems[kind] - maxFindings; n > 0 {
-			r.Problems = append(r.Problems, Problem{Kind: kind, Count: n, What: fmt.Sprintf("%s of the kind %s, besides those above", count(n, "problem"), kind), Evidence: "only the first few of a kind are told one by one", Todo: "Solve those above, then verify again."})
+			r.Problems = append(r.Problems, Problem{Kind: kind, Count: n, What: fmt.Sprintf("%s of the kind %s, besides those above", count(n, "problem"), kind),
+				Evidence: "only the first few of a kind are told one by one", Todo: "Solve those above, then verify again."})
 		}
 	}
 	r.OK = len(r.Problems) == 0

@@ -83,6 +83,22 @@ func TestColumnsByOtherNames(t *testing.T) {
 	}
 }
 
+func TestColumnsOfOtherWidths(t *testing.T) {
+	w := newWorld(t)
+	w.table = w.typed(table.Identifier{"sales", "widths"}, iceberg.PrimitiveTypes.Int64, iceberg.PrimitiveTypes.Int32)
+	w.apply(ordersQuery, reading("orders", 0, 0, 10), reading("orders", 1, 4, 9))
+	w.insert(nil, row{"orders", 1 << 30, 3})
+	load := func(ctx context.Context) (*table.Table, error) {
+		return w.catalog.LoadTable(ctx, table.Identifier{"sales", "widths"})
+	}
+	r, err := verify.Table(t.Context(), load, w.whole())
+	must(t, err)
+	wantOnly(t, r, verify.UnexpectedRows)
+	if p := wantProblem(t, r, verify.UnexpectedRows); *p.Partition != 1<<30 || r.Rows != 16 || len(p.Files) != 1 {
+		t.Errorf("got partition %d unexpected of %d rows in %v, want the one odd row of 16", *p.Partition, r.Rows, p.Files)
+	}
+}
+
 func TestATableWithoutSnapshotOrLedger(t *testing.T) {
 	w := newWorld(t)
 	r := w.verify(verify.Options{})

@@ -77,16 +77,21 @@ func hadoopCatalog(t testing.TB) catalog.Catalog {
 
 func (w *world) create(properties iceberg.Properties) {
 	w.t.Helper()
-	ctx := w.t.Context()
-	must(w.t, w.catalog.CreateNamespace(ctx, table.Identifier{"sales"}, nil))
+	must(w.t, w.catalog.CreateNamespace(w.t.Context(), table.Identifier{"sales"}, nil))
+	w.table = w.typed(table.Identifier{"sales", "orders"}, iceberg.PrimitiveTypes.Int32, iceberg.PrimitiveTypes.Int64, catalog.WithProperties(properties))
+}
+
+// typed creates a table with a partition and an offset column of some types.
+func (w *world) typed(name table.Identifier, partition, offset iceberg.Type, options ...catalog.CreateTableOpt) *table.Table {
+	w.t.Helper()
 	schema := iceberg.NewSchema(0,
 		iceberg.NestedField{ID: 1, Name: "value", Type: iceberg.PrimitiveTypes.String},
 		iceberg.NestedField{ID: 2, Name: w.columns.Topic, Type: iceberg.PrimitiveTypes.String},
-		iceberg.NestedField{ID: 3, Name: w.columns.Partition, Type: iceberg.PrimitiveTypes.Int32},
-		iceberg.NestedField{ID: 4, Name: w.columns.Offset, Type: iceberg.PrimitiveTypes.Int64})
-	var err error
-	w.table, err = w.catalog.CreateTable(ctx, table.Identifier{"sales", "orders"}, schema, catalog.WithProperties(properties))
+		iceberg.NestedField{ID: 3, Name: w.columns.Partition, Type: partition},
+		iceberg.NestedField{ID: 4, Name: w.columns.Offset, Type: offset})
+	t, err := w.catalog.CreateTable(w.t.Context(), name, schema, options...)
 	must(w.t, err)
+	return t
 }
 
 // row is one record's place.
@@ -113,8 +118,8 @@ func (w *world) reader(rows []row) array.RecordReader {
 	for _, r := range rows {
 		b.Field(0).(*array.StringBuilder).Append(fmt.Sprint(r))
 		b.Field(1).(*array.StringBuilder).Append(r.topic)
-		b.Field(2).(*array.Int32Builder).Append(r.partition)
-		b.Field(3).(*array.Int64Builder).Append(r.offset)
+		appendWhole(b.Field(2), int64(r.partition))
+		appendWhole(b.Field(3), r.offset)
 	}
 	var batches []arrow.RecordBatch
 	if len(rows) > 0 {
@@ -123,6 +128,15 @@ func (w *world) reader(rows []row) array.RecordReader {
 	reader, err := array.NewRecordReader(schema, batches)
 	must(w.t, err)
 	return reader
+}
+
+func appendWhole(b array.Builder, n int64) {
+	switch b := b.(type) {
+	case *array.Int32Builder:
+		b.Append(int32(n))
+	case *array.Int64Builder:
+		b.Append(n)
+	}
 }
 
 // change commits a transaction.
