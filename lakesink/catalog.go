@@ -24,8 +24,8 @@ import (
 type CatalogOptions struct {
 	// Type is "sql" (an SQLite file) or "hadoop" (a local folder that is its own catalog).
 	Type string
-	// URI is the catalog's address: for sql the path of the database, plain or with sqlite: or file: before it. The
-	// file and its folder are made if they are missing. A hadoop catalog has none.
+	// URI is the catalog's address: for sql the path of the database, plain or with sqlite: or file: before it. If they
+	// are missing, the file and its folder are made with the first table. A hadoop catalog has none.
 	URI string
 	// Warehouse is the folder or bucket that new tables are put into: a path, file:// or s3://bucket/prefix.
 	Warehouse string
@@ -99,6 +99,12 @@ func openSQL(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	u := &unborn{path: path, open: func(ctx context.Context) (catalog.Catalog, error) { return openDatabase(ctx, path, o) }}
+	_, err = u.get(ctx, false) // what is wrong with a database that is there is said at once
+	return u, err
+}
+
+func openDatabase(ctx context.Context, path string, o CatalogOptions) (catalog.Catalog, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, explain(fmt.Sprintf("make the folder of the catalog %s", path), err)
 	}

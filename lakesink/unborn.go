@@ -1,0 +1,172 @@
+package lakesink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"sync"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/table"
+)
+
+// unborn is a sql catalog whose database is made when something is first written to it: whoever only looks, or gives up
+// because something else is missing, leaves no file behind. Until then it is an empty catalog. A database that another
+// process makes in the meantime is found.
+type unborn struct {
+	path string
+	open func(context.Context) (catalog.Catalog, error)
+
+	mu   sync.Mutex
+	born catalog.Catalog
+}
+
+// get is the catalog itself, nil while there is none and none is to be made.
+func (u *unborn) get(ctx context.Context, make bool) (catalog.Catalog, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.born != nil {
+		return u.born, nil
+	}
+	if _, err := os.Stat(u.path); !make && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	c, err := u.open(ctx)
+	if err == nil {
+		u.born = c
+	}
+	return c, err
+}
+
+// Close closes the database if there is one.
+func (u *unborn) Close() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if closer, ok := u.born.(catalog.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+func noTable(id table.Identifier) error {
+	return fmt.Errorf("%w: %v", catalog.ErrNoSuchTable, id)
+}
+
+func noNamespace(id table.Identifier) error {
+	return fmt.Errorf("%w: %v", catalog.ErrNoSuchNamespace, id)
+}
+
+func (u *unborn) CatalogType() catalog.Type { return catalog.SQL }
+
+func (u *unborn) CreateTable(ctx context.Context, id table.Identifier, schema *iceberg.Schema, options ...catalog.CreateTableOpt) (*table.Table, error) {
+	c, err := u.get(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	return c.CreateTable(ctx, id, schema, options...)
+}
+
+func (u *unborn) CreateNamespace(ctx context.Context, namespace table.Identifier, p iceberg.Properties) error {
+	c, err := u.get(ctx, true)
+	if err != nil {
+		return err
+	}
+	return c.CreateNamespace(ctx, namespace, p)
+}
+
+func (u *unborn) CommitTable(ctx context.Context, id table.Identifier, reqs []table.Requirement, updates []table.Update) (table.Metadata, string, error) {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return nil, "", errors.Join(err, noTable(id))
+	}
+	return c.CommitTable(ctx, id, reqs, updates)
+}
+
+func (u *unborn) LoadTable(ctx context.Context, id table.Identifier) (*table.Table, error) {
+	c, err := u.get(ctx, false)
+	switch {
+	case err != nil:
+		return nil, err
+	case c == nil:
+		return nil, noTable(id)
+	}
+	return c.LoadTable(ctx, id)
+}
+
+func (u *unborn) DropTable(ctx context.Context, id table.Identifier) error {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return errors.Join(err, noTable(id))
+	}
+	return c.DropTable(ctx, id)
+}
+
+func (u *unborn) RenameTable(ctx context.Context, from, to table.Identifier) (*table.Table, error) {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return nil, errors.Join(err, noTable(from))
+	}
+	return c.RenameTable(ctx, from, to)
+}
+
+func (u *unborn) CheckTableExists(ctx context.Context, id table.Identifier) (bool, error) {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return false, err
+	}
+	return c.CheckTableExists(ctx, id)
+}
+
+func (u *unborn) CheckNamespaceExists(ctx context.Context, namespace table.Identifier) (bool, error) {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return false, err
+	}
+	return c.CheckNamespaceExists(ctx, namespace)
+}
+
+func (u *unborn) ListTables(ctx context.Context, namespace table.Identifier) iter.Seq2[table.Identifier, error] {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return func(yield func(table.Identifier, error) bool) {
+			yield(nil, errors.Join(err, noNamespace(namespace)))
+		}
+	}
+	return c.ListTables(ctx, namespace)
+}
+
+func (u *unborn) ListNamespaces(ctx context.Context, parent table.Identifier) ([]table.Identifier, error) {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return nil, err
+	}
+	return c.ListNamespaces(ctx, parent)
+}
+
+func (u *unborn) DropNamespace(ctx context.Context, namespace table.Identifier) error {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return errors.Join(err, noNamespace(namespace))
+	}
+	return c.DropNamespace(ctx, namespace)
+}
+
+func (u *unborn) LoadNamespaceProperties(ctx context.Context, namespace table.Identifier) (iceberg.Properties, error) {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return nil, errors.Join(err, noNamespace(namespace))
+	}
+	return c.LoadNamespaceProperties(ctx, namespace)
+}
+
+func (u *unborn) UpdateNamespaceProperties(ctx context.Context, namespace table.Identifier, removals []string, updates iceberg.Properties) (catalog.PropertiesUpdateSummary, error) {
+	c, err := u.get(ctx, false)
+	if c == nil {
+		return catalog.PropertiesUpdateSummary{}, errors.Join(err, noNamespace(namespace))
+	}
+	return c.UpdateNamespaceProperties(ctx, namespace, removals, updates)
+}
