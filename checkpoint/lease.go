@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"sluice/batch"
@@ -32,12 +31,12 @@ type Lease struct {
 	store Store
 	run   string
 
-	mu      sync.Mutex
+	// doc, version and lost belong to the goroutine that renews, from Acquire until stopped is closed.
 	doc     Holder
 	version Version
+	lost    bool
 	stop    context.CancelFunc
 	stopped chan struct{}
-	lost    bool
 }
 
 // Defaults of a Lease.
@@ -67,12 +66,12 @@ func (l *Lease) Acquire(ctx context.Context) (held context.Context, epoch int64,
 	}
 	held, cancel := context.WithCancelCause(ctx)
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l.stop, l.stopped = stop, make(chan struct{})
+	l.stop, l.stopped, epoch = stop, make(chan struct{}), l.doc.Epoch
 	go func() {
 		defer close(l.stopped)
 		l.keep(keeping, cancel)
 	}()
-	return held, l.doc.Epoch, nil
+	return held, epoch, nil
 }
 
 // watch is what a waiting run has seen: a lease at one version since a moment of its own clock.
@@ -128,8 +127,6 @@ func (l *Lease) claim(ctx context.Context, was *Holder, version Version) error {
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.doc, l.version, l.lost = doc, next, false
 	return nil
 }
@@ -177,24 +174,18 @@ func (l *Lease) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 func (l *Lease) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Renew)
 	defer cancel()
-	l.mu.Lock()
-	doc, version := l.doc, l.version
-	l.mu.Unlock()
+	doc := l.doc
 	doc.Heartbeat, doc.Nonce = time.Now().UTC(), newNonce()
-	next, err := l.put(ctx, doc, version)
+	next, err := l.put(ctx, doc, l.version)
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.doc, l.version = doc, next
 	return nil
 }
 
 func (l *Lease) lose(cancel context.CancelCauseFunc, cause error) {
-	l.mu.Lock()
 	l.lost = true
-	l.mu.Unlock()
 	cancel(cause)
 }
 

@@ -39,17 +39,22 @@ func OpenStore(ctx context.Context, address string) (Store, error) {
 	case "s3":
 		return openS3(ctx, u)
 	}
-	return nil, fmt.Errorf("%w %q: scheme %s:// is not one of s3://, file://, mem://", ErrURL, address, scheme)
+	return nil, badURL(u, "scheme %s:// is not one of s3://, file://, mem://", scheme)
 }
 
 func openFile(u *url.URL) (Store, error) {
 	switch {
 	case u.Host != "" && u.Host != "localhost":
-		return nil, fmt.Errorf("%w %q: a folder has three slashes: file:///%s%s", ErrURL, u, u.Host, u.Path)
+		return nil, badURL(u, "a folder has three slashes: file:///%s%s", u.Host, u.Path)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%w %q: file:// takes no parameters", ErrURL, u)
+		return nil, badURL(u, "file:// takes no parameters")
 	case strings.Trim(u.Path, "/") == "":
-		return nil, fmt.Errorf("%w %q: no folder", ErrURL, u)
+		return nil, badURL(u, "no folder")
 	}
 	return NewLocal(u.Path)
+}
+
+// badURL shows an address without its parameters: an endpoint in them may hold a password.
+func badURL(u *url.URL, format string, args ...any) error {
+	return fmt.Errorf("%w %s://%s%s: %w", ErrURL, u.Scheme, u.Host, u.Path, fmt.Errorf(format, args...))
 }

@@ -117,7 +117,7 @@ func (l *Log) completeStart(ctx context.Context, plan *batch.Plan, start offsets
 var errNoStart = errors.New("where it starts is not known")
 
 func (l *Log) noStart(n int64, missing string) error {
-	return l.damaged(planKey(n), fmt.Errorf("Spark wrote it, and %w: %s is missing", errNoStart, missing), "restore "+missing+" from a backup")
+	return l.damaged(planKey(n), fmt.Errorf("it is by Spark and %w: %s is missing", errNoStart, missing), "restore "+missing+" from a backup")
 }
 
 // checkGap returns the newest marker and refuses a gap below the newest plan. The markers were listed before the plans,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,13 +13,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
+
+	"sluice/batch"
 )
 
 // s3Native speaks to Amazon S3 and to what speaks like it.
@@ -38,13 +38,13 @@ func openS3(ctx context.Context, u *url.URL) (Store, error) {
 	folder := strings.Trim(strings.Trim(u.Path, "/")+"/"+strings.Trim(query.Get("prefix"), "/"), "/")
 	query.Del("prefix")
 	if u.Host == "" {
-		return nil, fmt.Errorf("%w %q: no bucket", ErrURL, u)
+		return nil, badURL(u, "no bucket")
 	}
 	if folder == "" {
-		return nil, fmt.Errorf("%w %q: no folder: a checkpoint does not fill a bucket: s3://%s/checkpoints/NAME", ErrURL, u, u.Host)
+		return nil, badURL(u, "no folder: a checkpoint does not fill a bucket: s3://%s/checkpoints/NAME", u.Host)
 	}
 	if err := checkPath(folder); err != nil {
-		return nil, fmt.Errorf("%w %q: the folder %w", ErrURL, u, err)
+		return nil, badURL(u, "the folder %w", err)
 	}
 	custom := query.Get("endpoint") != "" || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
 	if custom { // the SDK's newer checksum headers are not understood by every store that is not Amazon's
@@ -56,7 +56,10 @@ func openS3(ctx context.Context, u *url.URL) (Store, error) {
 	}
 	bucket, client, err := dialS3(ctx, u.Host, query)
 	if err != nil {
-		return nil, fmt.Errorf("%w %q: %w", ErrURL, u, err)
+		return nil, badURL(u, "%w", err)
+	}
+	if client.Options().Region == "" {
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: "no region for s3://" + u.Host, Hint: "add the bucket's region to the checkpoint's address (?region=…) or set AWS_REGION"}
 	}
 	name := "s3://" + u.Host + "/" + folder
 	if endpoint := query.Get("endpoint"); endpoint != "" {
@@ -79,10 +82,37 @@ func dialS3(ctx context.Context, bucket string, query url.Values) (*blob.Bucket,
 		return nil, nil, errors.New("gocloud.dev gives no S3 client")
 	}
 	client = s3.New(client.Options(), func(o *s3.Options) {
-		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 5, 2*time.Second })
+		o.Retryer = retrying(2 * time.Second)
+		if o.Credentials != nil { // nil: anonymous
+			o.Credentials = credentials{o.Credentials}
+		}
+		if o.Region == "" && query.Get("endpoint") != "" {
+			o.Region = "us-east-1" // it is part of the signature; stores of one place do not care which
+		}
 	})
 	again, err := s3blob.OpenBucket(ctx, client, bucket, nil)
 	return again, client, err
+}
+
+// credentials marks the errors of a provider: the SDK gives them no type.
+type credentials struct{ aws.CredentialsProvider }
+
+type credentialsError struct{ error }
+
+func (e credentialsError) Unwrap() error { return e.error }
+
+// Retrieve is the provider's.
+func (c credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	found, err := c.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		err = credentialsError{err}
+	}
+	return found, err
+}
+
+// retrying repeats what a store could not answer, up to five attempts in all.
+func retrying(pause time.Duration) aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 5, pause })
 }
 
 func withoutUser(endpoint string) string {
@@ -155,8 +185,7 @@ func (n *s3Native) startAfter(as func(any) bool, after string) {
 }
 
 func (n *s3Native) judge(err error) verdict {
-	var unsigned *v4.SigningError
-	if errors.As(err, &unsigned) {
+	if missing := (credentialsError{}); errors.As(err, &missing) {
 		return noCredentials
 	}
 	var api smithy.APIError

@@ -1,0 +1,430 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"gocloud.dev/blob/s3blob"
+
+	"sluice/batch"
+)
+
+// fakeS3 is a bucket that answers like S3, with a hook before and one after every request.
+type fakeS3 struct {
+	mu       sync.Mutex
+	objects  map[string][]byte
+	requests []string
+	// before may answer in the place of the bucket; after may spoil the answer to what was done.
+	before, after func(w http.ResponseWriter, r *http.Request) bool
+	pageSize      int
+}
+
+func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests = append(f.requests, r.Method+" "+r.URL.Path+"?"+r.URL.RawQuery)
+	if f.before != nil && f.before(w, r) {
+		return
+	}
+	answer := httptest.NewRecorder()
+	f.serve(answer, r, body)
+	if f.after != nil && f.after(w, r) {
+		return
+	}
+	for name, values := range answer.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+func (f *fakeS3) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+	key := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/bkt"), "/")
+	data, exists := f.objects[key]
+	switch {
+	case r.Method == http.MethodGet && key == "":
+		f.list(w, r)
+	case r.Method == http.MethodPost:
+		f.deleteMany(w, body)
+	case r.Method == http.MethodDelete:
+		delete(f.objects, key)
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodPut && r.Header.Get("If-None-Match") != "" && exists:
+		s3Error(w, http.StatusPreconditionFailed, "PreconditionFailed")
+	case r.Method == http.MethodPut && r.Header.Get("If-Match") != "" && !exists, r.Method == http.MethodGet && !exists:
+		s3Error(w, http.StatusNotFound, "NoSuchKey")
+	case r.Method == http.MethodPut && r.Header.Get("If-Match") != "" && r.Header.Get("If-Match") != etag(data):
+		s3Error(w, http.StatusPreconditionFailed, "PreconditionFailed")
+	case r.Method == http.MethodPut:
+		f.objects[key] = body
+		w.Header().Set("ETag", etag(body))
+	default:
+		w.Header().Set("ETag", etag(data))
+		_, _ = w.Write(data)
+	}
+}
+
+func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
+	type object struct {
+		Key, LastModified, ETag string
+		Size                    int
+	}
+	var result struct {
+		XMLName               xml.Name `xml:"ListBucketResult"`
+		IsTruncated           bool
+		NextContinuationToken string `xml:",omitempty"`
+		Contents              []object
+	}
+	q := r.URL.Query()
+	var keys []string
+	for key := range f.objects {
+		if strings.HasPrefix(key, q.Get("prefix")) && key > q.Get("start-after") && key > q.Get("continuation-token") {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	if f.pageSize > 0 && len(keys) > f.pageSize {
+		keys = keys[:f.pageSize]
+		result.IsTruncated, result.NextContinuationToken = true, keys[f.pageSize-1]
+	}
+	for _, key := range keys {
+		result.Contents = append(result.Contents, object{key, "2026-11-02T03:04:05.000Z", etag(f.objects[key]), len(f.objects[key])})
+	}
+	_ = xml.NewEncoder(w).Encode(result)
+}
+
+func (f *fakeS3) deleteMany(w http.ResponseWriter, body []byte) {
+	var request struct {
+		Object []struct{ Key string }
+	}
+	_ = xml.Unmarshal(body, &request)
+	for _, o := range request.Object {
+		delete(f.objects, o.Key)
+	}
+	_, _ = io.WriteString(w, "<DeleteResult></DeleteResult>")
+}
+
+// etag of S3 is the content's MD5; two states with the same content are one to it.
+func etag(data []byte) string { return fmt.Sprintf(`"%x"`, md5.Sum(data)) }
+
+func s3Error(w http.ResponseWriter, status int, code string) {
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>as the test says</Message></Error>", code)
+}
+
+// openFake opens a checkpoint in a fake bucket, with retries that do not pause.
+func openFake(t *testing.T, f *fakeS3) *Cloud {
+	t.Helper()
+	if f.objects == nil {
+		f.objects = map[string][]byte{}
+	}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	return dialFake(t, server.URL)
+}
+
+func dialFake(t *testing.T, endpoint string) *Cloud {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	s, err := OpenStore(t.Context(), "s3://bkt/ck/orders?region=eu-central-1&use_path_style=true&endpoint="+endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.(*Cloud)
+	n := c.native.(*s3Native)
+	n.client = s3.New(n.client.Options(), func(o *s3.Options) { o.Retryer = retrying(time.Nanosecond) })
+	if c.bucket, err = s3blob.OpenBucket(t.Context(), n.client, "bkt", nil); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func always(status int, code string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, _ *http.Request) bool {
+		s3Error(w, status, code)
+		return true
+	}
+}
+
+// A permission that was lost, a bucket that is not there, a wrong region: never "no checkpoint yet", and never a
+// conflict, but something that somebody has to set up.
+func TestS3AnswersThatNeedSomebody(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		code   string
+		hint   string
+	}{
+		{403, "AccessDenied", "ListBucket"},
+		{403, "InvalidAccessKeyId", "credentials"},
+		{403, "SignatureDoesNotMatch", "credentials"},
+		{404, "NoSuchBucket", "create the bucket"},
+		{301, "PermanentRedirect", "region"},
+		{400, "AuthorizationHeaderMalformed", "region"},
+		{501, "NotImplemented", "If-None-Match"},
+	} {
+		s := openFake(t, &fakeS3{before: always(c.status, c.code)})
+		_, _, get := s.Get(t.Context(), "metadata")
+		_, list := s.List(t.Context(), "offsets/", "")
+		_, create := s.PutIfAbsent(t.Context(), "metadata", nil)
+		_, replace := s.PutIfMatch(t.Context(), "metadata", nil, "v")
+		for verb, err := range map[string]error{"get": get, "list": list, "create": create, "replace": replace, "put": s.Put(t.Context(), "k", nil), "delete": s.Delete(t.Context(), "k")} {
+			if batch.ClassOf(err) != batch.NotSetUp || !strings.Contains(batch.HintOf(err), c.hint) {
+				t.Errorf("%s, %s: got %v with hint %q, want a NotSetUp fault that says %q", c.code, verb, err, batch.HintOf(err), c.hint)
+			}
+			for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrAmbiguous} {
+				if errors.Is(err, sentinel) {
+					t.Errorf("%s, %s: %v is %v", c.code, verb, err, sentinel)
+				}
+			}
+		}
+	}
+}
+
+func TestS3AnswersToAWrite(t *testing.T) {
+	for _, c := range []struct {
+		status  int
+		code    string
+		create  error
+		replace error
+	}{
+		{412, "PreconditionFailed", ErrConflict, ErrConflict},
+		{409, "ConditionalRequestConflict", ErrAmbiguous, ErrAmbiguous}, // "you should retry the upload"
+		{404, "NoSuchKey", ErrAmbiguous, ErrConflict},
+		{500, "InternalError", ErrAmbiguous, ErrAmbiguous},
+		{503, "SlowDown", ErrAmbiguous, ErrAmbiguous},
+		{400, "BadDigest", ErrAmbiguous, ErrAmbiguous},
+	} {
+		s := openFake(t, &fakeS3{before: always(c.status, c.code)})
+		if _, err := s.PutIfAbsent(t.Context(), "offsets/0", nil); !errors.Is(err, c.create) {
+			t.Errorf("%s: create: got %v, want %v", c.code, err, c.create)
+		}
+		if _, err := s.PutIfMatch(t.Context(), "offsets/0", nil, "v"); !errors.Is(err, c.replace) {
+			t.Errorf("%s: replace: got %v, want %v", c.code, err, c.replace)
+		}
+	}
+}
+
+func TestS3SlowsDownAndGoesOn(t *testing.T) {
+	seen := map[string]int{}
+	f := &fakeS3{before: func(w http.ResponseWriter, r *http.Request) bool {
+		if seen[r.Method+r.URL.Path]++; seen[r.Method+r.URL.Path] <= 3 {
+			s3Error(w, http.StatusServiceUnavailable, "SlowDown")
+			return true
+		}
+		return false
+	}}
+	s := openFake(t, f)
+	if _, err := s.PutIfAbsent(t.Context(), "offsets/0", []byte("x")); err != nil {
+		t.Errorf("create: %v", err)
+	}
+	if got, _, err := s.Get(t.Context(), "offsets/0"); err != nil || string(got) != "x" {
+		t.Errorf("get: got %q, %v", got, err)
+	}
+	if keys, err := s.List(t.Context(), "", ""); err != nil || len(keys) != 1 {
+		t.Errorf("list: got %v, %v", keys, err)
+	}
+}
+
+// The connection breaks after the write was applied; the SDK repeats it and is told 412. The object is ours
+// (https://github.com/aws/aws-sdk-java-v2/issues/6580).
+func TestS3LostAnswerIsNoConflict(t *testing.T) {
+	for _, key := range []string{"offsets/0", "lock/lease.json"} {
+		drops := 1
+		f := &fakeS3{after: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPut || drops == 0 {
+				return false
+			}
+			drops--
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return false
+			}
+			conn.Close()
+			return true
+		}}
+		s := openFake(t, f)
+		version, err := PutOwned(t.Context(), s, key, []byte("ours"))
+		if err != nil {
+			t.Errorf("create %s: %v", key, err)
+			continue
+		}
+		drops = 1
+		if _, err := replaceOwned(t.Context(), s, key, []byte("ours again"), version); err != nil {
+			t.Errorf("replace %s: %v", key, err)
+		}
+		if got := string(f.objects["ck/orders/"+key]); got != "ours again" {
+			t.Errorf("%s: got %q", key, got)
+		}
+	}
+}
+
+// Conditions are often lost when an upload becomes multipart (https://github.com/getmoto/moto/issues/9209).
+func TestS3WritesAreOneConditionalRequest(t *testing.T) {
+	var conditions []string
+	f := &fakeS3{}
+	f.before = func(_ http.ResponseWriter, r *http.Request) bool {
+		conditions = append(conditions, r.Header.Get("If-None-Match")+r.Header.Get("If-Match"))
+		return false
+	}
+	s := openFake(t, f)
+	big := bytes.Repeat([]byte("x"), 20<<20)
+	version, err := s.PutIfAbsent(t.Context(), "offsets/0", big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutIfMatch(t.Context(), "offsets/0", []byte("y"), version); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"*", etag(big)}; !slices.Equal(conditions, want) {
+		t.Errorf("got conditions %q in requests %q, want %q", conditions, f.requests, want)
+	}
+}
+
+// The newer checksum trailers of the SDK are refused by stores that are not Amazon's
+// (https://github.com/aws/aws-sdk-go-v2/issues/3007).
+func TestS3SendsNoTrailersToAnEndpointOfItsOwn(t *testing.T) {
+	f := &fakeS3{before: func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("X-Amz-Trailer") == "" && !strings.Contains(r.Header.Get("Content-Encoding"), "aws-chunked") {
+			return false
+		}
+		s3Error(w, http.StatusBadRequest, "NotImplementedTrailer")
+		return true
+	}}
+	s := openFake(t, f)
+	for _, size := range []int{0, 1 << 10, 20 << 20} {
+		if err := s.Put(t.Context(), "k", make([]byte, size)); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+func TestS3KeysStayInTheirFolder(t *testing.T) {
+	f := &fakeS3{pageSize: 2, objects: map[string][]byte{"ck/orders2/offsets/9": nil, "ck/offsets/8": nil, "offsets/7": nil, "ck/orders/offsets/": nil}}
+	s := openFake(t, f)
+	for n := range 5 {
+		if _, err := s.PutIfAbsent(t.Context(), planKey(int64(n)), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.requests = nil
+	keys, err := s.List(t.Context(), "offsets/", "offsets/1")
+	if want := []string{"offsets/2", "offsets/3", "offsets/4"}; err != nil || !slices.Equal(keys, want) {
+		t.Errorf("got %v, %v, want %v", keys, err, want)
+	}
+	if len(f.requests) != 2 || !strings.Contains(f.requests[0], "start-after=ck%2Forders%2Foffsets%2F1") {
+		t.Errorf("got requests %v, want two pages from offsets/1 on", f.requests)
+	}
+}
+
+func TestS3DeletesManyInOneRequestOrOneByOne(t *testing.T) {
+	f := &fakeS3{}
+	s := openFake(t, f)
+	fill := func() {
+		for n := range 3 {
+			if err := s.Put(t.Context(), planKey(int64(n)), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.requests = nil
+	}
+	fill()
+	if err := s.Delete(t.Context(), "offsets/0", "offsets/1", "offsets/9"); err != nil || len(f.requests) != 1 || len(f.objects) != 1 {
+		t.Errorf("got %v by %v, left %v, want one request", err, f.requests, f.objects)
+	}
+	fill()
+	f.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			s3Error(w, http.StatusNotImplemented, "NotImplemented")
+		}
+		return r.Method == http.MethodPost
+	}
+	if err := s.Delete(t.Context(), "offsets/0", "offsets/1", "offsets/2"); err != nil || len(f.objects) != 0 {
+		t.Errorf("without batch deletion: got %v by %v, left %v, want none", err, f.requests, f.objects)
+	}
+}
+
+func TestS3ThatDoesNotAnswerIsGivenUp(t *testing.T) {
+	hold := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
+	defer server.Close()
+	defer close(hold)
+	s := dialFake(t, server.URL)
+	s.timeout = 30 * time.Millisecond
+	_, _, err := s.Get(t.Context(), "metadata")
+	if batch.ClassOf(err) != batch.Failed || !strings.Contains(err.Error(), "no answer within 30ms") || batch.HintOf(err) == "" || errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v, want that there was no answer", err)
+	}
+	if _, err := s.PutIfAbsent(t.Context(), "metadata", nil); !errors.Is(err, ErrAmbiguous) {
+		t.Errorf("got %v, want ErrAmbiguous", err)
+	}
+}
+
+func TestS3ThatIsNotThere(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	s := dialFake(t, server.URL)
+	_, _, err := s.Get(t.Context(), "metadata")
+	if batch.ClassOf(err) != batch.Failed || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(batch.HintOf(err), "endpoint") || errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v with hint %q", err, batch.HintOf(err))
+	}
+	if !strings.HasPrefix(err.Error(), "get metadata in s3://bkt/ck/orders at "+server.URL) {
+		t.Errorf("got %v, want what was asked of which store first", err)
+	}
+}
+
+func TestS3CancellationIsTheCallersOwn(t *testing.T) {
+	s := openFake(t, &fakeS3{})
+	signal := errors.New("SIGTERM")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(signal)
+	_, _, err := s.Get(ctx, "metadata")
+	if !errors.Is(err, signal) || batch.HintOf(err) != "" {
+		t.Errorf("got %v, want the signal", err)
+	}
+}
+
+// unset hides the machine's own AWS configuration.
+func unset(t *testing.T, names ...string) {
+	for _, name := range append(names, "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3") {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
+}
+
+func TestS3WithoutCredentials(t *testing.T) {
+	unset(t, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+	s, err := OpenStore(t.Context(), "s3://bkt/ck?endpoint=http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = s.Get(t.Context(), "metadata")
+	if batch.ClassOf(err) != batch.NotSetUp || !strings.Contains(err.Error(), "no credentials") || !strings.Contains(batch.HintOf(err), "AWS_ACCESS_KEY_ID") {
+		t.Errorf("got %v with hint %q", err, batch.HintOf(err))
+	}
+}
+
+func TestS3WithoutRegion(t *testing.T) {
+	unset(t, "AWS_REGION", "AWS_DEFAULT_REGION")
+	_, err := OpenStore(t.Context(), "s3://bkt/ck")
+	if batch.ClassOf(err) != batch.NotSetUp || !strings.Contains(batch.HintOf(err), "AWS_REGION") {
+		t.Errorf("got %v with hint %q", err, batch.HintOf(err))
+	}
+}
