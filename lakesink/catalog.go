@@ -100,8 +100,10 @@ func openSQL(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
 		return nil, err
 	}
 	u := &unborn{path: path, open: func(ctx context.Context) (catalog.Catalog, error) { return openDatabase(ctx, path, o) }}
-	_, err = u.get(ctx, false) // what is wrong with a database that is there is said at once
-	return u, err
+	if _, err := u.get(ctx, false); err != nil { // what is wrong with a database that is there is said at once
+		return nil, err
+	}
+	return u, nil
 }
 
 func openDatabase(ctx context.Context, path string, o CatalogOptions) (catalog.Catalog, error) {
