@@ -31,11 +31,12 @@ var vocabulary = []string{"offsets", "batch", "columns"}
 // A new package gets its line here when it has been decided where it belongs.
 var layers = map[string]layer{
 	".":   {imports: []string{"cmd"}},
-	"cmd": {imports: slices.Concat([]string{"runner", "verify", "job"}, middle, vocabulary)},
+	"cmd": {imports: slices.Concat([]string{"runner", "verify", "job", "demo"}, middle, vocabulary)},
 
 	"runner": {imports: slices.Concat([]string{"progress"}, vocabulary)},
 	"verify": {imports: vocabulary},
 	"job":    {imports: vocabulary},
+	"demo":   {},
 
 	"kafkasrc":             {imports: vocabulary},
 	"decode":               {imports: vocabulary},

@@ -17,7 +17,7 @@ import (
 // Main runs one command line and returns the exit code. args holds the program's name first. It is safe to call
 // several times in one process, also at once.
 func Main(args, environ []string, stdout, stderr io.Writer) int {
-	p := &process{environ: environ, stdout: stdout, stderr: stderr}
+	p := &process{name: args[0], environ: environ, stdout: stdout, stderr: stderr}
 	ctx, stop := withSignals(context.Background())
 	defer stop()
 	err := p.app().RunContext(ctx, args)
@@ -30,6 +30,8 @@ func Main(args, environ []string, stdout, stderr io.Writer) int {
 
 // process is what one invocation has from outside.
 type process struct {
+	// name is what was typed to call the program.
+	name           string
 	environ        []string
 	stdout, stderr io.Writer
 	// json says that results are JSON lines.
@@ -81,7 +83,14 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != c.App.Name {
 		name += " " + c.Command.Name
 	}
-	return &usage{err, "see " + name + " --help"}
+	hint := "see " + name + " --help"
+	if typed, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok && c.Command != nil {
+		err = fmt.Errorf("there is no flag --%s", strings.TrimLeft(typed, "-"))
+		if near := cli.SuggestFlag(c.Command.Flags, typed, true); near != "" {
+			hint = "did you mean " + near + "? " + hint
+		}
+	}
+	return &usage{err, hint}
 }
 
 func commandNames(app *cli.App) string {

@@ -1,0 +1,104 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/batch"
+	"sluice/progress"
+)
+
+// peekTable shows rows of the table's current snapshot, those of the newest data files first. It plans and reads no
+// more than it takes to find them, so that it takes as long on a large table as on a small one.
+func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, error) {
+	name := l.job.Sink.Iceberg.Table
+	t, err := l.catalog.LoadTable(ctx, catalog.ToIdentifier(name))
+	if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("there is no table %s to look at", name),
+			Hint: "check the table's name and the catalog, or run sluice run first; --topic looks at the topic"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load table %s: %w", name, err)
+	}
+	var all []progress.PeekColumn
+	for _, field := range t.Schema().Fields() {
+		all = append(all, progress.PeekColumn{Name: field.Name, Type: field.Type.String()})
+	}
+	chosen, err := want.choose(all)
+	if err != nil {
+		return nil, err
+	}
+	shown := &progress.Peek{From: "table", Name: name, Columns: []progress.PeekColumn{}, Rows: [][]any{}}
+	var names []string
+	for _, i := range chosen {
+		shown.Columns, names = append(shown.Columns, all[i]), append(names, all[i].Name)
+	}
+	if t.CurrentSnapshot() == nil {
+		return shown, nil
+	}
+	if shown.Rows, err = newest(ctx, t, names, want.rows); err != nil {
+		return nil, fmt.Errorf("read table %s: %w", name, err)
+	}
+	return shown, nil
+}
+
+// newest reads the columns of some rows.
+func newest(ctx context.Context, t *table.Table, names []string, rows int) (found [][]any, err error) {
+	defer func() {
+		if p := recover(); p != nil { // what the libraries do with some damaged files
+			err = fmt.Errorf("a data file is damaged: %v", p)
+		}
+	}()
+	scan := t.Scan(table.WithSelectedFields(names...), table.WithLimit(int64(rows)), table.WithMaxConcurrency(1), table.WithArrowBatchSize(min(rows, 1000)))
+	defer scan.Close()
+	tasks, err := scan.PlanFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(tasks, func(a, b table.FileScanTask) int { return cmp.Compare(sequence(b), sequence(a)) })
+	_, batches, err := scan.ReadTasks(ctx, tasks)
+	if err != nil {
+		return nil, err
+	}
+	found = [][]any{}
+	for rows, err := range batches {
+		if err != nil {
+			return nil, err
+		}
+		more, err := cells(rows, names)
+		rows.Release()
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	return found, nil
+}
+
+func sequence(task table.FileScanTask) int64 {
+	if task.DataSequenceNumber == nil {
+		return -1
+	}
+	return *task.DataSequenceNumber
+}
+
+func cells(rows arrow.RecordBatch, names []string) ([][]any, error) {
+	found := make([][]any, rows.NumRows())
+	for _, name := range names {
+		at := rows.Schema().FieldIndices(name)
+		if len(at) != 1 {
+			return nil, fmt.Errorf("column %s is there %d times", name, len(at))
+		}
+		for i := range found {
+			found[i] = append(found[i], arrowCell(rows.Column(at[0]), i))
+		}
+	}
+	return found, nil
+}

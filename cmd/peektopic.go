@@ -1,0 +1,153 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/decode"
+	"sluice/kafkasrc"
+	"sluice/offsets"
+	"sluice/progress"
+)
+
+// peekTopic shows the last records before the ends of the partitions: what arrived a moment ago is what somebody who
+// looks wants to see, and it is what is there whatever retention has taken.
+func (l *pipeline) peekTopic(ctx context.Context, want look) (*progress.Peek, error) {
+	isolation := l.job.Source.Isolation()
+	view, err := l.source.View(ctx, isolation, nil)
+	if err != nil {
+		return nil, err
+	}
+	t := &tail{source: l.source, isolation: isolation, decoder: decode.NewRaw(l.job.Source.IncludeHeaders)}
+	shown := &progress.Peek{From: "topic", Name: sourceName(l.job), Columns: []progress.PeekColumn{}, Rows: [][]any{}}
+	if topics := view.Ends().Topics(); len(topics) == 1 {
+		shown.Name = topics[0]
+	}
+	var all []progress.PeekColumn
+	for _, field := range t.decoder.Schema() {
+		all = append(all, progress.PeekColumn{Name: field.Name, Type: field.Type.Kind.String()})
+	}
+	if t.chosen, err = want.choose(all); err != nil {
+		return nil, err
+	}
+	for _, i := range t.chosen {
+		shown.Columns = append(shown.Columns, all[i])
+	}
+	for _, part := range share(want.rows, view) {
+		rows, err := t.read(ctx, part.Range, part.rows)
+		if err != nil {
+			return nil, err
+		}
+		shown.Rows = append(shown.Rows, rows...)
+	}
+	return shown, nil
+}
+
+// portion is how many of the last rows of a range to show.
+type portion struct {
+	offsets.Range
+	rows int
+}
+
+// share divides rows evenly over the partitions that hold something; what one does not have goes to the others. With
+// more partitions than rows, some show one row each: those at even distances in their order.
+func share(rows int, view *offsets.View) []portion {
+	var parts []portion
+	for _, tp := range view.Ends().Partitions() {
+		if b := view.Partitions[tp]; b.End > b.Start {
+			parts = append(parts, portion{Range: offsets.Range{TopicPartition: tp, From: b.Start, Until: b.End}})
+		}
+	}
+	if n := len(parts); n > rows {
+		for i := range rows {
+			parts[i] = parts[i*n/rows]
+		}
+		parts = parts[:rows]
+	}
+	for progressed := true; rows > 0 && progressed; {
+		progressed = false
+		for i := range parts {
+			if p := &parts[i]; rows > 0 && int64(p.rows) < p.Len() {
+				p.rows++
+				rows--
+				progressed = true
+			}
+		}
+	}
+	return parts
+}
+
+// tail reads the last rows of ranges.
+type tail struct {
+	source    *kafkasrc.Source
+	isolation batch.Isolation
+	decoder   *decode.Raw
+	// chosen are the columns to keep, in this order.
+	chosen []int
+}
+
+// read returns the last rows of a range. Offsets may have no record (transaction markers, aborted and compacted
+// records), so it goes back in growing steps until there are enough or the range is at its beginning.
+func (t *tail) read(ctx context.Context, r offsets.Range, rows int) ([][]any, error) {
+	var found [][]any
+	for step, until := int64(rows), r.Until; until > r.From && len(found) < rows; {
+		from := max(r.From, until-step)
+		earlier, err := t.last(ctx, offsets.Range{TopicPartition: r.TopicPartition, From: from, Until: until}, rows-len(found))
+		if loss := (*kafkasrc.Loss)(nil); errors.As(err, &loss) && loss.Cause == kafkasrc.Retention && loss.Until > r.From {
+			r.From = loss.Until // what retention took since we asked
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, until, step = append(earlier, found...), from, 4*step
+	}
+	return found, nil
+}
+
+// last reads a range to its end and keeps the last rows.
+func (t *tail) last(ctx context.Context, r offsets.Range, rows int) ([][]any, error) {
+	task := &batch.Task{Version: batch.FormatVersion, Isolation: t.isolation,
+		Pieces: []batch.Piece{{Topic: r.Topic, Partition: r.Partition, From: r.From, Until: r.Until, LeaderEpoch: -1}}}
+	reader, err := t.source.Read(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	var kept [][]any
+	for {
+		records, err := reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return kept, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		decoded, err := t.decoder.Decode(records)
+		if err != nil {
+			return nil, fmt.Errorf("decode %s: %w", r, err)
+		}
+		fresh := t.rows(decoded, max(0, decoded.Rows-rows))
+		kept = slices.Concat(kept, fresh)
+		kept = kept[max(0, len(kept)-rows):]
+	}
+}
+
+// rows copies the chosen columns of the rows at and after from.
+func (t *tail) rows(b *columns.Batch, from int) [][]any {
+	var rows [][]any
+	schema := t.decoder.Schema()
+	for i := from; i < b.Rows; i++ {
+		var row []any
+		for _, c := range t.chosen {
+			row = append(row, cellOf(&b.Columns[c], schema[c].Type, i))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
