@@ -100,6 +100,9 @@ func (c *Cloud) PutIfAbsent(ctx context.Context, key string, data []byte) (Versi
 
 // PutIfMatch is Store's.
 func (c *Cloud) PutIfMatch(ctx context.Context, key string, data []byte, version Version) (Version, error) {
+	if version == "" { // which would be no condition at all
+		return "", storeError("replace", key, c, ErrConflict)
+	}
 	return c.put(ctx, "replace", key, data, condition{match: version})
 }
 
@@ -136,7 +139,7 @@ func (c *Cloud) Delete(ctx context.Context, keys ...string) error {
 		full[i] = c.full(key)
 	}
 	if err := c.native.remove(ctx, full); err != nil {
-		return storeError("delete", strings.Join(keys, " "), c, c.explain(ctx, err, false))
+		return storeError("delete", several(keys), c, c.explain(ctx, err, false))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"sluice/batch"
@@ -142,11 +143,14 @@ func (l *Lease) put(ctx context.Context, doc Holder, version Version) (Version, 
 	return replaceOwned(ctx, l.store, leaseKey, data, version)
 }
 
-// keep renews the lease until ctx ends, and cancels the holder's work if it is lost.
+// keep renews the lease until ctx ends, and cancels the holder's work if the lease is lost: at once if another run has
+// it, and when its time to live is over, even while a renewal waits for its answer.
 func (l *Lease) keep(ctx context.Context, cancel context.CancelCauseFunc) {
+	var last atomic.Pointer[error]
+	expire := time.AfterFunc(l.TTL, func() { cancel(l.expired(last.Load())) })
+	defer expire.Stop()
 	tick := time.NewTicker(l.Renew)
 	defer tick.Stop()
-	renewed := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -156,18 +160,27 @@ func (l *Lease) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 		begun := time.Now()
 		err := l.renew(ctx)
 		switch {
+		case err == nil:
+			expire.Reset(l.TTL - time.Since(begun))
 		case ctx.Err() != nil:
 			return
-		case err == nil:
-			renewed = begun
 		case errors.Is(err, ErrConflict):
-			l.lose(cancel, l.overtaken(ctx, err))
+			l.lost = true
+			cancel(l.overtaken(ctx, err))
 			return
-		case time.Since(renewed) >= l.TTL:
-			l.lose(cancel, &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("the lease could not be renewed for %s", l.TTL), Err: err, Hint: "see why the checkpoint's store does not answer, then run again"})
-			return
+		default:
+			last.Store(&err)
 		}
 	}
+}
+
+// expired is the fault of a lease that could not be renewed in time. It may still be ours, but nobody can rely on it.
+func (l *Lease) expired(last *error) error {
+	fault := &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("the lease could not be renewed for %s", l.TTL), Hint: "see why the checkpoint's store does not answer, then run again"}
+	if last != nil {
+		fault.Err = *last
+	}
+	return fault
 }
 
 // renew is bounded by Renew, so that one request that hangs does not cost the lease.
@@ -182,11 +195,6 @@ func (l *Lease) renew(ctx context.Context) error {
 	}
 	l.doc, l.version = doc, next
 	return nil
-}
-
-func (l *Lease) lose(cancel context.CancelCauseFunc, cause error) {
-	l.lost = true
-	cancel(cause)
 }
 
 // overtaken is the fault of a lease that another run has taken.

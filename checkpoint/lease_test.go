@@ -241,11 +241,12 @@ func TestAShortOutageDoesNotCostTheLease(t *testing.T) {
 		s := &switched{Store: checkpoint.NewMemory("m")}
 		l := checkpoint.NewLease(s, "run")
 		held, _ := acquire(t, l)
-		for range 10 {
+		time.Sleep(time.Second)
+		for range 10 { // every other renewal fails
 			s.off.Store(true)
-			time.Sleep(9 * time.Second)
+			time.Sleep(7 * time.Second)
 			s.off.Store(false)
-			time.Sleep(6 * time.Second)
+			time.Sleep(3 * time.Second)
 		}
 		synctest.Wait()
 		if held.Err() != nil {

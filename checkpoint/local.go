@@ -135,7 +135,7 @@ func (l *Local) Delete(ctx context.Context, keys ...string) error {
 		return nil
 	})
 	if err != nil {
-		return storeError("delete", strings.Join(keys, " "), l, localError(err))
+		return storeError("delete", several(keys), l, localError(err))
 	}
 	return nil
 }

@@ -1,14 +1,10 @@
 package checkpoint_test
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/uuid"
 
 	"sluice/batch"
 	"sluice/checkpoint"
@@ -288,60 +284,6 @@ func TestEntriesCanBeRebuiltAtAnyNumber(t *testing.T) {
 	wantFault(t, checkpoint.NewLog(s).WritePlan(t.Context(), simple(41, 1000, 1000)), batch.Fenced, "batch 41")
 }
 
-func TestPurgeKeepsTheNewest(t *testing.T) {
-	for _, c := range []struct{ retain, kept int }{{3, 3}, {0, 2}, {-5, 2}, {100, 12}} {
-		s := checkpoint.NewMemory("m")
-		l := fill(t, s, 12)
-		for n := range int64(12) {
-			noError(t, l.WriteProgress(t.Context(), n, []byte("{}")))
-		}
-		l.Retain = c.retain
-		noError(t, l.Purge(t.Context(), 11))
-		for _, dir := range []string{"offsets/", "commits/", "progress/"} {
-			if got := len(list(t, s, dir)); got != c.kept {
-				t.Errorf("retain %d: %s has %d entries, want %d", c.retain, dir, got, c.kept)
-			}
-		}
-		if state := last(t, s); state.Plan.Batch != 11 || state.Commit != 11 || state.Start == nil {
-			t.Errorf("retain %d: got %+v", c.retain, state)
-		}
-	}
-}
-
-// All markers go before any plan, whatever is left of an earlier purge, and a run that has not listed lists first.
-func TestPurgeRemovesMarkersFirstAndStraysToo(t *testing.T) {
-	s := checkpoint.NewMemory("m")
-	fill(t, s, 8)
-	noError(t, s.Delete(t.Context(), "offsets/1", "commits/2"))
-	script := storetest.NewScript(-1, storetest.NotApplied)
-	l := checkpoint.NewLog(&storetest.Faults{Store: s, Script: script})
-	l.Retain = 4
-	noError(t, l.Purge(t.Context(), 7))
-	want := []string{"delete commits/0", "delete commits/1", "delete commits/3", "delete offsets/0", "delete progress/0.json",
-		"delete offsets/2", "delete progress/2.json", "delete offsets/3", "delete progress/3.json"}
-	if got := script.Effects(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestAFailedPurgeIsFinishedByTheNext(t *testing.T) {
-	s := checkpoint.NewMemory("m")
-	fill(t, s, 8)
-	for at := range 3 {
-		l := checkpoint.NewLog(&storetest.Faults{Store: s, Script: storetest.NewScript(at, storetest.NotApplied)})
-		l.Retain = 2
-		if err := l.Purge(t.Context(), 7); !errors.Is(err, storetest.ErrInjected) {
-			t.Errorf("got %v, want the injected error", err)
-		}
-	}
-	l := checkpoint.NewLog(s)
-	l.Retain = 2
-	noError(t, l.Purge(t.Context(), 7))
-	if got, want := list(t, s, "offsets/"), []string{"offsets/6", "offsets/7"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 func TestIdentityIsSwapped(t *testing.T) {
 	s := checkpoint.NewMemory("m")
 	a, b, ctx := checkpoint.NewLog(s), checkpoint.NewLog(s), t.Context()
@@ -375,49 +317,6 @@ func TestDamagedIdentityIsRefused(t *testing.T) {
 		put(t, s, map[string]string{"identity.json": text})
 		_, err := checkpoint.NewLog(s).Identity(t.Context())
 		wantFault(t, err, batch.Inconsistent, "identity.json")
-	}
-}
-
-func TestRunsAreReadNewestFirst(t *testing.T) {
-	l, ctx := checkpoint.NewLog(checkpoint.NewMemory("m")), t.Context()
-	for i := range 5 {
-		id, err := uuid.NewV7()
-		noError(t, err)
-		noError(t, l.WriteRun(ctx, id.String(), []byte("started")))
-		noError(t, l.WriteRun(ctx, id.String(), fmt.Append(nil, i)))
-	}
-	noError(t, l.WriteRun(ctx, "ffffffff-ffff-4fff-8fff-ffffffffffff", []byte("an id without time")))
-	reports, err := l.Runs(ctx, 3)
-	if got := fmt.Sprintf("%s", reports); err != nil || got != "[4 3 2]" {
-		t.Errorf("got %s, %v, want [4 3 2]", got, err)
-	}
-}
-
-func TestOldRunsAreCleared(t *testing.T) {
-	s := checkpoint.NewMemory("m")
-	l, ctx := checkpoint.NewLog(s), t.Context()
-	var newest string
-	for range checkpoint.KeptRuns + 200 {
-		id, err := uuid.NewV7()
-		noError(t, err)
-		newest = id.String()
-		noError(t, l.WriteRun(ctx, newest, []byte("{}")))
-	}
-	kept := list(t, s, "runs/")
-	if len(kept) < checkpoint.KeptRuns || len(kept) > checkpoint.KeptRuns+150 {
-		t.Errorf("got %d, want %d and a few that are not yet cleared", len(kept), checkpoint.KeptRuns)
-	}
-	if !slices.Contains(kept, "runs/"+newest+".json") {
-		t.Error("the newest run was cleared")
-	}
-}
-
-func TestARunIDCannotLeaveItsFolder(t *testing.T) {
-	l := checkpoint.NewLog(checkpoint.NewMemory("m"))
-	for _, id := range []string{"../metadata", "", "a//b", "x\n"} {
-		if err := l.WriteRun(t.Context(), id, []byte("{}")); err == nil && id != "" {
-			t.Errorf("%q was accepted", id)
-		}
 	}
 }
 

@@ -51,7 +51,7 @@ func own(ctx context.Context, s Store, key string, data []byte, write func() (Ve
 		exists := !errors.Is(readErr, ErrNotFound)
 		switch {
 		case readErr != nil && exists:
-			return "", undecided(err, readErr)
+			return "", &undecided{err, "it could not be read back", readErr}
 		case exists && bytes.Equal(there, data):
 			return current, nil
 		case !untouched(current, exists):
@@ -60,16 +60,21 @@ func own(ctx context.Context, s Store, key string, data []byte, write func() (Ve
 			return "", err
 		}
 		if !pauseFor(ctx, time.Duration(attempt)*ownedPause) {
-			return "", undecided(err, context.Cause(ctx))
+			return "", &undecided{err, "it is not there yet", context.Cause(ctx)}
 		}
 	}
 }
 
-// undecided is an ErrAmbiguous and nothing else: a conflict that was answered is hidden, because it may be with
-// ourselves.
-func undecided(answer, why error) error {
-	return fmt.Errorf("%w: %v; what is there could not be told: %w", ErrAmbiguous, answer, why)
+// undecided is an ErrAmbiguous and nothing else: an answer that says conflict is shown and hidden from errors.Is,
+// because the conflict may be with ourselves.
+type undecided struct {
+	answer error
+	what   string
+	why    error
 }
+
+func (e *undecided) Error() string   { return fmt.Sprintf("%v; %s: %v", e.answer, e.what, e.why) }
+func (e *undecided) Unwrap() []error { return []error{ErrAmbiguous, e.why} }
 
 // hopeless reports whether putting the same bytes again cannot help: something has to be set up first.
 func hopeless(err error) bool { return batch.ClassOf(err) == batch.NotSetUp }

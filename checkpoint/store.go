@@ -53,6 +53,14 @@ func storeError(verb, key string, s fmt.Stringer, err error) error {
 	return fmt.Errorf("%s %s in %s: %w", verb, key, s, err)
 }
 
+// several names keys without naming them all.
+func several(keys []string) string {
+	if len(keys) == 1 {
+		return keys[0]
+	}
+	return fmt.Sprintf("%d objects (%s, …)", len(keys), keys[0])
+}
+
 // marked wraps err so that errors.Is finds the sentinel too.
 func marked(sentinel, err error) error { return fmt.Errorf("%w: %w", sentinel, err) }
 
