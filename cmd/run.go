@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -64,10 +65,11 @@ func (p *process) run(c *cli.Context) error {
 		return err
 	}
 	defer bar.Close()
+	began := time.Now()
 	line, err := connect(c.Context, j, job.ForAll)
 	if err != nil {
 		err = cause(c.Context, err)
-		return p.finish(reporter, notBegun(j.Name, err), err, "")
+		return p.finish(reporter, notBegun(j.Name, began, err), err, "")
 	}
 	defer line.close()
 	query := line.query(reporter)
@@ -81,8 +83,9 @@ func (p *process) run(c *cli.Context) error {
 }
 
 // notBegun is the summary of a run that found nobody to talk to.
-func notBegun(query string, err error) *progress.Summary {
-	return &progress.Summary{Query: query, FirstBatch: batch.None, LastBatch: batch.None, Lag: -1, ExitCode: exitCode(err), Stopped: "error", Error: err.Error()}
+func notBegun(query string, began time.Time, err error) *progress.Summary {
+	return &progress.Summary{Query: query, FirstBatch: batch.None, LastBatch: batch.None, Lag: -1, DurationMs: time.Since(began).Milliseconds(),
+		ExitCode: exitCode(err), Stopped: "error", Error: err.Error()}
 }
 
 // finish shows the summary also of a run that failed: it says what was done before. In JSON it is the last object, so
