@@ -57,7 +57,7 @@ func TestEveryDefaultIsInItsCanonicalForm(t *testing.T) {
 // preface opens docs/job.md, which is generated: go test ./job -update.
 const preface = `# Keys of a job
 
-A job is a YAML file, flags, or both. Precedence: defaults, file, variables, flags; `+"`--set KEY=VALUE`"+` reaches every key. *May change* says when a
+A job is a YAML file, flags, or both. Precedence: defaults, file, variables, flags; ` + "`--set KEY=VALUE`" + ` reaches every key. *May change* says when a
 query takes another value: at any time with the next run; with the next batch, while one that is planned is finished as planned; or never, since it
 would be another query (exit 13, with the recipe).
 
