@@ -45,12 +45,19 @@ func (b broker) create(tb testing.TB, topic string, partitions int32) {
 	}
 }
 
-func (b broker) recreate(tb testing.TB, topic string, partitions int32) {
+// recreate deletes the topic, makes it again and produces to it, with a client that knows nothing of the old one.
+func (b broker) recreate(tb testing.TB, topic string, count int) {
 	tb.Helper()
 	if _, err := b.admin.DeleteTopic(tb.Context(), topic); err != nil {
 		tb.Fatal(err)
 	}
-	b.create(tb, topic, partitions)
+	b.create(tb, topic, 1)
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.ListenAddrs()...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer client.Close()
+	broker{b.Cluster, client, kadm.NewClient(client)}.produce(tb, topic, 0, count)
 }
 
 // produce appends records with the values 0, 1, 2, …, each a batch of its own.
@@ -226,4 +233,8 @@ func wantOffsets(tb testing.TB, rows []row, want ...int64) {
 func first(n int32) func() bool {
 	var asked atomic.Int32
 	return func() bool { return asked.Add(1) <= n }
+}
+
+func bigRecord(topic string, value []byte) *kgo.Record {
+	return &kgo.Record{Topic: topic, Value: value}
 }

@@ -3,6 +3,7 @@ package kafkasrc
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"time"
 
@@ -65,7 +66,9 @@ func (s *Source) connect(ctx context.Context) error {
 		kgo.RetryBackoffFn(func(n int) time.Duration { return s.limits.backoff(n) }),
 		kgo.RetryTimeout(s.limits.Control),
 		// What a batch may be, and room for the rest of an answer.
-		kgo.BrokerMaxReadBytes(int32(s.options.MaxBatchBytes + s.options.FetchBytes + 64<<10)),
+		kgo.FetchMaxBytes(int32(s.options.FetchBytes)),
+		kgo.FetchMaxPartitionBytes(int32(s.options.FetchBytes)),
+		kgo.BrokerMaxReadBytes(int32(min(math.MaxInt32, s.options.MaxBatchBytes+s.options.FetchBytes+64<<10))),
 		kgo.DisableClientMetrics(),
 	}
 	if s.settings.connectionsIdle > 0 {
