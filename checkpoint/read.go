@@ -18,9 +18,10 @@ const damagedHint = "restore it from a backup, or delete it: the next run then c
 // adds in between can only make the plan newer than the marker. Start is where the query was pinned to start, whether
 // or not it has plans since.
 //
-// A marker above the newest plan is returned as it is: the plan was lost, and the table tells what it was. A newest plan
-// with ranges to read whose predecessor has no marker is an Inconsistent fault, unless it carries out a decision about
-// lost rows. So is everything that cannot be read exactly: damage, another format version, more than one source, state.
+// A marker above the newest plan, and a gap between the newest marker and a plan of ours, are returned as they are:
+// entries were lost, or recovery was cut short, and the table tells what was done. A gap below a plan of Spark's is an
+// Inconsistent fault, and so is everything that cannot be read exactly: damage, another format version, more than one
+// source, state.
 func (l *Log) Last(ctx context.Context) (*batch.LogState, error) {
 	state, err := l.last(ctx)
 	if err != nil {
@@ -120,11 +121,12 @@ func (l *Log) noStart(n int64, missing string) error {
 	return l.damaged(planKey(n), fmt.Errorf("it is by Spark and %w: %s is missing", errNoStart, missing), "restore "+missing+" from a backup")
 }
 
-// checkGap returns the newest marker and refuses a gap below the newest plan. The markers were listed before the plans,
-// so a gap may only show that another run went on meanwhile: they are listed again before anything is said.
+// checkGap returns the newest marker, looked for once more if there is a gap below the newest plan: the markers were
+// listed before the plans, so it may only show that another run went on meanwhile. A gap below a plan of ours is for the
+// table to explain; below one of Spark's it is refused, for nothing vouches for the batches in between.
 func (l *Log) checkGap(ctx context.Context, state *batch.LogState) (int64, error) {
 	plan := state.Plan
-	if state.Commit >= plan.Batch-1 || plan.Accepted != nil || !plan.Foreign && len(plan.Ranges()) == 0 {
+	if state.Commit >= plan.Batch-1 {
 		return state.Commit, nil
 	}
 	markers, err := l.list(ctx, markersDir)
@@ -133,7 +135,7 @@ func (l *Log) checkGap(ctx context.Context, state *batch.LogState) (int64, error
 	}
 	l.markers = markers
 	commit := newest(markers)
-	if commit >= plan.Batch-1 {
+	if commit >= plan.Batch-1 || !plan.Foreign {
 		return commit, nil
 	}
 	found := "there is none"
