@@ -83,9 +83,6 @@ func openHadoop(_ context.Context, o CatalogOptions) (catalog.Catalog, error) {
 			"use a catalog of type sql with this warehouse, or a local folder", nil)
 	}
 	path := localPath(o.Warehouse)
-	if err := makeFolder(path); err != nil {
-		return nil, explain(fmt.Sprintf("make the warehouse %s", path), err)
-	}
 	properties := iceberg.Properties(maps.Clone(o.Properties))
 	c, err := hadoop.NewCatalog(o.Name, path, properties)
 	if err != nil {

@@ -189,12 +189,18 @@ func TestATableThatIsNotThereIsNoErrorAndACatalogThatIsNotIs(t *testing.T) {
 }
 
 func TestTheHadoopCatalogServesLocalFolders(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "new", "warehouse")
 	c, err := open(t, CatalogOptions{Type: "hadoop", Warehouse: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSink(c)
+	if got, err := s.Table(context.Background(), queryID); err != nil || got.Exists {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("looking made the warehouse: %v", err)
+	}
 	if err := s.Create(context.Background(), rawSchema()); err != nil {
 		t.Fatal(err)
 	}
