@@ -49,10 +49,10 @@ func (p *process) peek(c *cli.Context) error {
 		return err
 	}
 	line, err := connect(c.Context, j, part)
+	defer line.close()
 	if err != nil {
 		return cause(c.Context, err)
 	}
-	defer line.close()
 	see := line.peekTable
 	if part == job.ForSource {
 		see = line.peekTopic

@@ -33,10 +33,10 @@ func (p *process) plan(c *cli.Context) error {
 		return err
 	}
 	line, err := connect(c.Context, j, job.ForAll)
+	defer line.close()
 	if err != nil {
 		return cause(c.Context, err)
 	}
-	defer line.close()
 	o, err := line.query(silent{}).Inspect(c.Context)
 	if err != nil {
 		return cause(c.Context, err)

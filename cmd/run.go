@@ -14,6 +14,7 @@ import (
 	"sluice/batch"
 	"sluice/job"
 	"sluice/progress"
+	"sluice/runner"
 )
 
 const (
@@ -67,12 +68,13 @@ func (p *process) run(c *cli.Context) error {
 	defer bar.Close()
 	began := time.Now()
 	line, err := connect(c.Context, j, job.ForAll)
+	defer line.close()
 	if err != nil {
 		err = cause(c.Context, err)
-		return p.finish(reporter, notBegun(j.Name, began, err), err, "")
+		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")
 	}
-	defer line.close()
 	query := line.query(reporter)
+	query.Started = began
 	query.Adopt, query.NewQuery, query.LostRows = c.String(flagAdopt), c.Bool(flagNewQuery), lost
 	summary, err := query.Run(c.Context)
 	look := ""
@@ -82,10 +84,14 @@ func (p *process) run(c *cli.Context) error {
 	return p.finish(reporter, summary, err, look)
 }
 
-// notBegun is the summary of a run that found nobody to talk to.
-func notBegun(query string, began time.Time, err error) *progress.Summary {
-	return &progress.Summary{Query: query, FirstBatch: batch.None, LastBatch: batch.None, Lag: -1, DurationMs: time.Since(began).Milliseconds(),
-		ExitCode: exitCode(err), Stopped: "error", Error: err.Error()}
+// refuse is the summary of a run that found nobody to talk to; it is recorded if the checkpoint can be reached.
+func (l *pipeline) refuse(ctx context.Context, reporter runner.Reporter, began time.Time, err error) *progress.Summary {
+	query := &runner.Query{Reporter: reporter, Options: runner.Options{Name: l.job.Name, RunID: l.runID, Started: began, Grace: l.job.Run.Grace,
+		Table: l.job.Sink.Iceberg.Table, Now: time.Now, ExitCode: exitCode}}
+	if l.log != nil {
+		query.Log = l.log
+	}
+	return query.Refuse(ctx, err)
 }
 
 // finish shows the summary also of a run that failed: it says what was done before. In JSON it is the last object, so

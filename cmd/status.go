@@ -35,10 +35,10 @@ func (p *process) status(c *cli.Context) error {
 		return err
 	}
 	line, err := connect(c.Context, j, job.ForSink|job.ForCheckpoint)
+	defer line.close()
 	if err != nil {
 		return cause(c.Context, err)
 	}
-	defer line.close()
 	s, err := line.status(c.Context)
 	if err != nil {
 		return cause(c.Context, err)

@@ -36,10 +36,10 @@ func (p *process) validate(c *cli.Context) error {
 		return err
 	}
 	line, err := connect(c.Context, j, 0)
+	defer line.close()
 	if err != nil {
 		return err
 	}
-	defer line.close()
 	checks := &checklist{now: time.Now, report: progress.Validate{Query: j.Name, OK: true, Checks: []progress.Check{}}}
 	checks.do("job", func() (string, error) { return line.checkJob() })
 	checks.do("kafka", func() (string, error) { return line.checkKafka(c.Context) })

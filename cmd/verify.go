@@ -49,10 +49,10 @@ func (p *process) verify(c *cli.Context) error {
 		return err
 	}
 	line, err := connect(c.Context, j, parts)
+	defer line.close()
 	if err != nil {
 		return cause(c.Context, err)
 	}
-	defer line.close()
 	report, err := line.verify(c.Context)
 	if err != nil {
 		return cause(c.Context, err)

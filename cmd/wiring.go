@@ -35,14 +35,9 @@ type pipeline struct {
 }
 
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.
-func connect(ctx context.Context, j *job.Job, parts job.Part) (p *pipeline, err error) {
-	p = &pipeline{job: j, runID: uuid.NewString()}
-	defer func() {
-		if err != nil {
-			p.close()
-			p = nil
-		}
-	}()
+// After an error the pipeline has what was opened before it, and is to be closed as well.
+func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error) {
+	p := &pipeline{job: j, runID: uuid.NewString()}
 	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
 		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
 	}

@@ -42,6 +42,8 @@ type Options struct {
 	// Table names the table to people, SourceName the source in progress reports.
 	Table      string
 	SourceName string
+	// Started is when the process began, for reports; the zero value stands for now.
+	Started time.Time
 	// Now is the clock. It reaches reports and plans, never the data.
 	Now func() time.Time
 	// ExitCode is what the process will exit with for an error, for the record of the run.
@@ -71,6 +73,21 @@ func (q *Query) Run(ctx context.Context) (*progress.Summary, error) {
 	r := newRun(q)
 	err := r.do(ctx)
 	return r.finish(ctx, err), err
+}
+
+// Refuse is a run that could not begin, because its broker or catalog did not answer: it records the failure if the
+// checkpoint has a query, so that whoever watches can tell a run that failed from none, and returns its summary. Of the
+// query only Log (nil if there is none), Reporter and Options are used.
+func (q *Query) Refuse(ctx context.Context, failure error) *progress.Summary {
+	r := newRun(q)
+	if q.Log != nil {
+		id, err := q.Log.Query(ctx)
+		if err != nil {
+			q.Reporter.Notice("the record of this run was not stored", "error", err)
+		}
+		r.query = id
+	}
+	return r.finish(ctx, failure)
 }
 
 // do is the life of a run: open, recover, freeze, and batch after batch until the frozen ends.

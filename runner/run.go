@@ -41,7 +41,11 @@ type run struct {
 }
 
 func newRun(q *Query) *run {
-	return &run{Query: q, id: q.RunID, started: q.Now(), summary: progress.Summary{Query: q.Name, RunID: q.RunID, FirstBatch: batch.None,
+	started := q.Started
+	if started.IsZero() {
+		started = q.Now()
+	}
+	return &run{Query: q, id: q.RunID, started: started, summary: progress.Summary{Query: q.Name, RunID: q.RunID, FirstBatch: batch.None,
 		LastBatch: batch.None, Lag: -1, Table: q.Table}}
 }
 

@@ -480,3 +480,23 @@ func TestEveryRunIsRecorded(t *testing.T) {
 		}
 	}
 }
+
+// A run that could not even reach its broker is recorded: monitoring must tell it from a run that never was.
+func TestARunThatCouldNotBeginIsRecordedAsFailed(t *testing.T) {
+	w := newWorld()
+	refuse := func() *progress.Summary {
+		q, _ := w.query(open(), none)
+		return (&runner.Query{Log: q.Log, Reporter: q.Reporter, Options: q.Options}).Refuse(context.Background(), errors.New("no broker"))
+	}
+	if s := refuse(); s.Stopped != "error" || s.Error != "no broker" || s.QueryID != "" {
+		t.Errorf("got %+v", s)
+	}
+	w.drain(t, nil)
+	if s := refuse(); s.QueryID == "" {
+		t.Errorf("got %+v, want the query's id", s)
+	}
+	runs, err := checkpoint.NewLog(w.store).Runs(context.Background(), 1)
+	if err != nil || len(runs) != 1 || !strings.Contains(string(runs[0]), `"error":"no broker"`) {
+		t.Errorf("got %s, %v", runs, err)
+	}
+}
