@@ -63,6 +63,7 @@ const (
 	noBucket
 	noCredentials
 	wrongPlace
+	noStore
 	noConditions
 )
 
@@ -212,6 +213,8 @@ func (c *Cloud) fault(err error) error {
 		return &batch.Fault{Class: batch.NotSetUp, Message: "no credentials", Err: err, Hint: "give credentials by environment, profile or instance role (on S3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role)"}
 	case wrongPlace:
 		return &batch.Fault{Class: batch.NotSetUp, Message: "the bucket is in another region", Err: err, Hint: "add the bucket's region to the checkpoint's address: ?region=…"}
+	case noStore:
+		return &batch.Fault{Class: batch.NotSetUp, Message: "what answers there is no object store", Err: err, Hint: "correct the endpoint in the checkpoint's address, or the proxy settings of this machine"}
 	case noConditions:
 		return &batch.Fault{Class: batch.NotSetUp, Message: "the store has no conditional writes", Err: err, Hint: noConditionsHint}
 	}

@@ -69,8 +69,8 @@ func openS3(ctx context.Context, u *url.URL) (Store, error) {
 		native: &s3Native{client: client, bucket: u.Host, encryption: types.ServerSideEncryption(query.Get("ssetype")), key: query.Get("kmskeyid")}}, nil
 }
 
-// dialS3 lets gocloud.dev read the parameters, then makes the client anew with bounds that fit Timeout: five attempts
-// with pauses of two seconds at most.
+// dialS3 lets gocloud.dev read the parameters, then makes the client anew with bounds that fit Timeout: four attempts
+// with pauses of a second at most.
 func dialS3(ctx context.Context, bucket string, query url.Values) (*blob.Bucket, *s3.Client, error) {
 	opened, err := blob.OpenBucket(ctx, (&url.URL{Scheme: "s3", Host: bucket, RawQuery: query.Encode()}).String())
 	if err != nil {
@@ -82,7 +82,7 @@ func dialS3(ctx context.Context, bucket string, query url.Values) (*blob.Bucket,
 		return nil, nil, errors.New("gocloud.dev gives no S3 client")
 	}
 	client = s3.New(client.Options(), func(o *s3.Options) {
-		o.Retryer = retrying(2 * time.Second)
+		o.Retryer = retrying(time.Second)
 		if o.Credentials != nil { // nil: anonymous
 			o.Credentials = credentials{o.Credentials}
 		}
@@ -110,9 +110,9 @@ func (c credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return found, err
 }
 
-// retrying repeats what a store could not answer, up to five attempts in all.
+// retrying repeats what a store could not answer, up to four attempts in all.
 func retrying(pause time.Duration) aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 5, pause })
+	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 4, pause })
 }
 
 func withoutUser(endpoint string) string {
@@ -191,7 +191,7 @@ func (n *s3Native) judge(err error) verdict {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		switch api.ErrorCode() {
-		case "NoSuchKey", "NotFound":
+		case "NoSuchKey":
 			return notFound
 		case "PreconditionFailed":
 			return conflict
@@ -217,7 +217,7 @@ func judgeStatus(err error) verdict {
 	}
 	switch response.HTTPStatusCode() {
 	case http.StatusNotFound:
-		return notFound
+		return noStore // S3 says NoSuchKey or NoSuchBucket; a proxy or a web server says 404
 	case http.StatusPreconditionFailed:
 		return conflict
 	case http.StatusUnauthorized, http.StatusForbidden:

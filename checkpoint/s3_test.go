@@ -48,6 +48,20 @@ func TestS3AnswersThatNeedSomebody(t *testing.T) {
 	}
 }
 
+// A wrong endpoint or a proxy that answers 404 to everything must not read as: no checkpoint yet.
+func TestS3ThatIsAWebServer(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	s := dialFake(t, server.URL)
+	_, _, get := s.Get(t.Context(), "metadata")
+	_, list := s.List(t.Context(), "offsets/", "")
+	for _, err := range []error{get, list} {
+		if batch.ClassOf(err) != batch.NotSetUp || !strings.Contains(batch.HintOf(err), "endpoint") || errors.Is(err, ErrNotFound) {
+			t.Errorf("got %v with hint %q, want a NotSetUp fault", err, batch.HintOf(err))
+		}
+	}
+}
+
 func TestS3AnswersToAWrite(t *testing.T) {
 	for _, c := range []struct {
 		status  int
