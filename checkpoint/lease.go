@@ -98,22 +98,31 @@ func (l *Lease) take(ctx context.Context) error {
 			seen.version, seen.since = version, now
 		}
 		if doc == nil || doc.Released || doc.dead(seen.since, now) {
-			if err := l.claim(ctx, doc, version); !errors.Is(err, ErrConflict) {
+			err := l.claim(ctx, doc, version)
+			if !errors.Is(err, ErrConflict) {
 				return err
 			}
-			doc, version, err = readHolder(ctx, l.store) // somebody was faster: who?
-			if err != nil {
+			if doc, seen.version, err = l.faster(ctx, err); err != nil {
 				return err
 			}
-			seen.version, seen.since = version, now
+			seen.since = now
 		}
-		if !now.Before(seen.deadline) && doc != nil {
+		if !now.Before(seen.deadline) {
 			return doc.held(l.store)
 		}
 		if !pauseFor(ctx, min(l.Poll, max(time.Millisecond, seen.deadline.Sub(now)))) {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// faster reads who took the lease before we could. The object is never deleted, so it must be there now.
+func (l *Lease) faster(ctx context.Context, conflict error) (*Holder, Version, error) {
+	doc, version, err := readHolder(ctx, l.store)
+	if err == nil && doc == nil {
+		err = unsafe("it refuses to create an object that is not there", conflict)
+	}
+	return doc, version, err
 }
 
 // claim writes us down as the owner.

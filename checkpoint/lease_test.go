@@ -328,6 +328,13 @@ func TestTheHolderCanBeReadWithoutTakingTheLease(t *testing.T) {
 	noError(t, l.Release(t.Context()))
 }
 
+func TestAStoreThatRefusesTheLeaseIsUnsafe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, err := checkpoint.NewLease(inverted{checkpoint.NewMemory("m")}, "run").Acquire(t.Context())
+		wantFault(t, err, batch.NotSetUp, "refuses to create")
+	})
+}
+
 func TestWaitingForTheLeaseEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := checkpoint.NewMemory("m")

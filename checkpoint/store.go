@@ -83,8 +83,8 @@ func checkPath(path string) error {
 		switch {
 		case segment == "":
 			return errors.New("has an empty segment")
-		case segment[0] == '.':
-			return errors.New("has a segment that begins with a dot")
+		case segment[0] == '.', strings.HasSuffix(segment, ".."):
+			return errors.New("has a segment that begins with a dot or ends with two")
 		case strings.ContainsFunc(segment, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\\' }):
 			return errors.New("has a control character or a backslash")
 		}
