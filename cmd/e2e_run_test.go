@@ -253,6 +253,7 @@ func TestASignalStopsARunAndTheNextFinishesTheBatch(t *testing.T) {
 		k.fill(t, "orders", 10, 0, 1)
 		c := child(p.args("run")...)
 		var starting sync.Mutex
+		ended := make(chan struct{})
 		told := sync.OnceFunc(func() { // a second signal would end the process at once
 			starting.Lock()
 			defer starting.Unlock()
@@ -262,12 +263,14 @@ func TestASignalStopsARunAndTheNextFinishesTheBatch(t *testing.T) {
 		})
 		k.cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			told()
+			<-ended // the broker answers nobody until then
 			return nil, nil, false
 		})
 		starting.Lock()
 		o := started(t, c)
 		starting.Unlock()
 		o.wait()
+		close(ended)
 		o.wants(tc.code)
 		o.has("summary", "exitCode", tc.code, "stopped", "signal", "caughtUp", false)
 		if len(files(t, p.checkpoint(), "lease.json")) != 1 {

@@ -48,6 +48,8 @@ func meaning(err error) (batch.Class, string) {
 		return batch.Failed, "the disk is full: free some space, then run again; nothing is half-done"
 	case errors.Is(err, syscall.EROFS):
 		return batch.NotSetUp, "the file system is mounted read-only: mount it writable or choose another place"
+	case errors.Is(err, syscall.ENOTDIR):
+		return batch.NotSetUp, "a file is in the way of a folder: move it away, or choose another place"
 	case errors.As(err, &name):
 		return batch.NotSetUp, "the host name does not resolve: check the address"
 	case errors.As(err, &dial):

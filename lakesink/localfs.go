@@ -3,11 +3,13 @@ package lakesink
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	iceio "github.com/apache/iceberg-go/io"
 )
@@ -87,7 +89,7 @@ func makeFolder(path string) error {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return &fs.PathError{Op: "mkdir", Path: path, Err: errors.New("a file is in the way")}
+		return &fs.PathError{Op: "mkdir", Path: path, Err: fmt.Errorf("a file is in the way: %w", syscall.ENOTDIR)}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
