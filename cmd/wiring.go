@@ -37,7 +37,7 @@ type pipeline struct {
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.
 // After an error the pipeline has what was opened before it, and is to be closed as well.
 func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error) {
-	p := &pipeline{job: j, runID: uuid.NewString()}
+	p := &pipeline{job: j, runID: uuid.Must(uuid.NewV7()).String()} // sorts by time: the newest record of a run is the last
 	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
 		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
 	}
