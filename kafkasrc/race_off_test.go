@@ -1,0 +1,5 @@
+//go:build !race
+
+package kafkasrc
+
+const raced = false
