@@ -162,6 +162,9 @@ func (d *deal) reload(ctx context.Context) (*table.Table, error) {
 	var failure error
 	for attempt := range reloads {
 		if attempt > 0 {
+			if ctx.Err() != nil {
+				break // the grace is over
+			}
 			if err := d.sink.options.Sleep(detached, d.sink.options.Backoff(attempt)); err != nil {
 				return nil, err
 			}

@@ -202,6 +202,25 @@ func TestOursIsRecognisedUnderARivalsCommit(t *testing.T) {
 	wantOffsets(t, c, 10, 5)
 }
 
+func TestOursIsRecognisedAfterItsSnapshotHasExpired(t *testing.T) {
+	_, c := newTable(t)
+	broken := breakCommit(c, laketest.AnswerLost)
+	once := false
+	broken.FailLoad = func() error {
+		if broken.Script.Broke() && !once {
+			once = true
+			rival(t, c, 5)
+			change(t, c, expireAllButHead)
+		}
+		return nil
+	}
+	a, err := apply(newSink(broken), queryID, planN(0))
+	if err != nil || a.Batch != 0 || !a.Cut {
+		t.Fatalf("got %+v, %v", a, err)
+	}
+	wantOffsets(t, c, 10, 5)
+}
+
 func TestOursIsRecognisedWhenAnotherRunHasGoneOn(t *testing.T) {
 	other, c := newTable(t)
 	broken := breakCommit(c, laketest.AnswerLost)
@@ -327,6 +346,25 @@ func TestARollbackIsNoticedAndADecisionAboutItHolds(t *testing.T) {
 	wantOffsets(t, c, 20, 0)
 	mustApply(t, s, queryID, planOf(3, 20, 30))
 	wantOffsets(t, c, 30, 0)
+}
+
+func TestADecisionAboutATableThatWasLostHolds(t *testing.T) {
+	s, c := newTable(t) // a new table in the place of one that had batches 0 to 4
+	plan := planOf(5, 0, 10)
+	if _, err := s.Commit(context.Background(), commitOf(s, queryID, plan, nil)); batch.ClassOf(err) != batch.Inconsistent {
+		t.Fatalf("without a decision: %v", err)
+	}
+	plan.Accepted = &batch.Acceptance{Choice: batch.Reread, Batch: batch.None}
+	a := mustApply(t, s, queryID, plan)
+	if a.Batch != 5 || a.Ledger.Uncounted != 5 {
+		t.Errorf("got %+v", a.Ledger)
+	}
+	wantOffsets(t, c, 10, 0)
+	_, err := apply(newSink(c), queryID, plan) // a replay of it
+	if err != nil {
+		t.Errorf("replay: %v", err)
+	}
+	wantOffsets(t, c, 10, 0)
 }
 
 func TestAnExpiryIsNoRollback(t *testing.T) {
@@ -589,6 +627,13 @@ func TestAManifestWithEmptyCountersIsNotLost(t *testing.T) {
 	rival(t, c, 4)
 	emptyCounters(t, c)
 	mustApply(t, s, queryID, planN(0))
+	fs, err := load(t, c).FS(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := live(fs, manifests(t, load(t, c)), iceberg.ManifestContentData); err != nil || n != 3 {
+		t.Errorf("counted %d live files, want 3: %v", n, err)
+	}
 	if live := paths(liveFiles(t, load(t, c))); len(live) != 3 {
 		t.Errorf("live files %v, want the rival's and our two", live)
 	}

@@ -45,7 +45,7 @@ type Options struct {
 	Level int
 	// TableProperties are set when the table is created, over our own.
 	TableProperties map[string]string
-	// CreatedBy names the program in data files.
+	// CreatedBy is the program and its version for data files: "sluice 1.2.0".
 	CreatedBy string
 
 	// ExpireEvery is after how many commits old snapshots are expired, 0 for never. KeepSnapshots is how many stay; the

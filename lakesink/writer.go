@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	iceio "github.com/apache/iceberg-go/io"
@@ -99,7 +100,7 @@ func (i *Iceberg) checkClock(t *table.Table) error {
 // fileOptions shares the memory between the open row group and the buffers of an upload.
 func (i *Iceberg) fileOptions(t *table.Table, task *batch.Task, attempt string, fs iceio.IO) parquetfile.Options {
 	o := parquetfile.Options{Codec: i.options.Codec, Level: i.options.Level, PageBytes: i.options.PageBytes, RowGroupBytes: i.options.RowGroupBytes,
-		MemoryBytes: i.options.MemoryBytes, CreatedBy: i.options.CreatedBy,
+		MemoryBytes: i.options.MemoryBytes, CreatedBy: createdByForm(i.options.CreatedBy),
 		Metadata: map[string]string{keyQuery: task.Query, keyBatch: fmt.Sprint(task.Batch), "sluice.task": fmt.Sprint(task.Index), "sluice.attempt": attempt}}
 	if _, ok := fs.(streamingFS); ok {
 		o.MemoryBytes -= uploadBuffers * uploadPartBytes
@@ -112,6 +113,16 @@ func (i *Iceberg) fileOptions(t *table.Table, task *batch.Task, attempt string, 
 		}
 	}
 	return o
+}
+
+// createdByForm puts a program's name and version into the words that Parquet readers look for: those that find others
+// take the file for one of a writer with broken statistics.
+func createdByForm(program string) string {
+	name, version, ok := strings.Cut(program, " ")
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s version %s (build unknown)", name, version)
 }
 
 // encoderBytes is about what a zstd encoder and the scratch of a page take.
