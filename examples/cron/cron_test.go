@@ -1,0 +1,519 @@
+// Package cron_test runs the wrapper as cron would, with a stub in the place of sluice.
+package cron_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sluice/job"
+)
+
+// host is what a machine with cron has: settings, folders, and a program called sluice.
+type host struct {
+	t   *testing.T
+	dir string
+	// settings come after the defaults of the tests in cron.conf.
+	settings []string
+}
+
+func newHost(t *testing.T, settings ...string) *host {
+	t.Helper()
+	h := &host{t: t, dir: t.TempDir(), settings: settings}
+	h.write("orders.yaml", "name: orders\n")
+	return h
+}
+
+func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
+
+func (h *host) write(name, content string) string {
+	h.t.Helper()
+	if err := os.WriteFile(h.path(name), []byte(content), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	return h.path(name)
+}
+
+func (h *host) read(name string) string {
+	content, err := os.ReadFile(h.path(name))
+	if err != nil && !os.IsNotExist(err) {
+		h.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// exits makes a stub that ends with one code after the other, and with the last one from then on.
+func (h *host) exits(codes ...int) {
+	h.write("sluice", fmt.Sprintf(`#!/bin/bash
+echo "$*" >>%[1]s/calls
+codes=(%[2]s)
+n=$(wc -l <%[1]s/calls)
+echo "a batch"
+echo "a warning" >&2
+exit "${codes[$((n > ${#codes[@]} ? ${#codes[@]} : n)) - 1]}"
+`, h.dir, strings.Trim(fmt.Sprint(codes), "[]")))
+	if err := os.Remove(h.path("calls")); err != nil && !os.IsNotExist(err) {
+		h.t.Fatal(err)
+	}
+}
+
+// calls are the command lines that sluice was started with.
+func (h *host) calls() []string {
+	return slices.Collect(strings.Lines(h.read("calls")))
+}
+
+// conf writes cron.conf. Alerts are appended to the file alerts, each behind its subject.
+func (h *host) conf() string {
+	return h.write("cron.conf", strings.Join(append([]string{
+		"SLUICE=" + h.path("sluice"), "LOG_DIR=" + h.path("log"), "STATE_DIR=" + h.path("state"), "RETRY_PAUSE=0",
+		`ALERT='{ echo "subject $ALERT_JOB/$ALERT_CODE: $ALERT_SUBJECT"; cat; } >>` + h.path("alerts") + "'"}, h.settings...), "\n")+"\n")
+}
+
+// wrapper is sluice-cron with nothing in its environment but what cron gives.
+func (h *host) wrapper(args ...string) *exec.Cmd {
+	c := exec.Command("./sluice-cron", append([]string{"-c", h.conf(), h.path("orders.yaml")}, args...)...)
+	c.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + h.dir, "LOGNAME=sluice", "SHELL=/bin/sh"}
+	return c
+}
+
+// cron is one start: its exit code, and what it printed, which cron would mail.
+func (h *host) cron(args ...string) (code int, mail string) {
+	h.t.Helper()
+	return end(h.t, h.wrapper(args...))
+}
+
+func end(t *testing.T, c *exec.Cmd) (code int, printed string) {
+	t.Helper()
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), string(out)
+}
+
+// alerts are the subjects so far.
+func (h *host) alerts() []string {
+	return regexp.MustCompile(`(?m)^subject .*`).FindAllString(h.read("alerts"), -1)
+}
+
+func TestEachExitCodeIsAnsweredAsItShouldBe(t *testing.T) {
+	for _, c := range []struct {
+		codes  []int // of the first try and the second
+		tries  int
+		exit   int
+		alerts int // at the first failure, with ALERT_AFTER=3
+		logged string
+	}{
+		{[]int{0}, 1, 0, 0, "a batch"},
+		{[]int{11}, 1, 0, 0, "another run of the job is active"},
+		{[]int{130}, 1, 130, 0, "stopped by a signal"},
+		{[]int{143}, 1, 143, 0, "stopped by a signal"},
+		{[]int{1, 0}, 2, 0, 0, "exit code 1: failed, and is safe to run again; second try"},
+		{[]int{1, 11}, 2, 0, 0, "another run of the job is active"},
+		{[]int{1, 1}, 2, 1, 0, "1 in a row"},
+		{[]int{2, 2}, 2, 2, 0, "crashed"},
+		{[]int{15, 15}, 2, 15, 0, "outcome of a commit is unknown"},
+		{[]int{15, 0}, 2, 0, 0, "outcome of a commit is unknown"},
+		{[]int{137, 137}, 2, 137, 0, "killed"},
+		{[]int{99, 99}, 2, 99, 0, "does not know"},
+		{[]int{1, 12}, 2, 12, 1, "records are gone"},
+		{[]int{10}, 1, 10, 1, "something is not set up"},
+		{[]int{12}, 1, 12, 1, "records are gone"},
+		{[]int{13}, 1, 13, 1, "checkpoint and table disagree"},
+		{[]int{14}, 1, 14, 1, "bad records"},
+		{[]int{64}, 1, 64, 1, "wrong flags or a wrong job file"},
+		{[]int{127}, 1, 127, 1, "could not be started"},
+	} {
+		t.Run(strings.Trim(fmt.Sprint(c.codes), "[]"), func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.exits(c.codes...)
+			code, mail := h.cron("--max-duration", "1h")
+			if code != c.exit {
+				t.Errorf("got exit code %d, want %d", code, c.exit)
+			}
+			if mail != "" {
+				t.Errorf("got mail %q, want none", mail)
+			}
+			if want := slices.Repeat([]string{"run --job " + h.path("orders.yaml") + " --max-duration 1h\n"}, c.tries); !slices.Equal(h.calls(), want) {
+				t.Errorf("got calls %q, want %q", h.calls(), want)
+			}
+			if got := h.alerts(); len(got) != c.alerts {
+				t.Errorf("got alerts %q, want %d", got, c.alerts)
+			}
+			log := h.read("log/orders.log")
+			for _, part := range []string{"a batch\n", "a warning\n", c.logged} {
+				if !strings.Contains(log, part) {
+					t.Errorf("%q is not in the log:\n%s", part, log)
+				}
+			}
+		})
+	}
+}
+
+func TestAFailureThatTheNextRunMayCureIsToldAfterSomeInARow(t *testing.T) {
+	h := newHost(t, "ALERT_AFTER=3")
+	h.exits(1)
+	for failures, want := range []int{0, 0, 1, 1, 1} { // told once, not with every run
+		if code, _ := h.cron(); code != 1 {
+			t.Fatalf("got exit code %d, want 1", code)
+		}
+		if got := h.alerts(); len(got) != want {
+			t.Fatalf("after %d failures: got %q, want %d alerts", failures+1, got, want)
+		}
+	}
+	h.exits(11) // says nothing about the job
+	h.cron()
+	h.exits(0)
+	if code, mail := h.cron(); code != 0 || mail != "" {
+		t.Errorf("got exit code %d and mail %q", code, mail)
+	}
+	if got := h.alerts(); len(got) != 2 || got[0] != "subject orders/1: sluice orders: exit 1, failed, and is safe to run again" || got[1] != "subject orders/0: sluice orders: works again" {
+		t.Errorf("got %q, want the failure and its end", got)
+	}
+	h.cron()
+	h.exits(1)
+	h.cron()
+	h.cron()
+	if got := h.alerts(); len(got) != 2 {
+		t.Errorf("got %q, want no alert: counting began anew", got)
+	}
+}
+
+func TestASuccessBetweenFailuresBeginsTheCountAnew(t *testing.T) {
+	h := newHost(t, "ALERT_AFTER=2")
+	for range 3 {
+		h.exits(1)
+		h.cron()
+		h.exits(0)
+		h.cron()
+	}
+	if got := h.alerts(); len(got) != 0 {
+		t.Errorf("got %q, want none", got)
+	}
+}
+
+func TestAnAlertIsRepeatedInTimeAndWhenTheReasonChanges(t *testing.T) {
+	h := newHost(t)
+	for _, code := range []int{13, 13, 12, 12, 13} {
+		h.exits(code)
+		h.cron()
+	}
+	want := []string{"orders/13", "orders/12", "orders/13"}
+	for i, subject := range h.alerts() {
+		if i >= len(want) || !strings.Contains(subject, want[i]) {
+			t.Errorf("got %q, want %q", h.alerts(), want)
+		}
+	}
+	h.settings = append(h.settings, "ALERT_EVERY=0")
+	h.cron()
+	h.cron()
+	if got := h.alerts(); len(got) != 5 {
+		t.Errorf("got %q, want 5: each run with ALERT_EVERY=0", got)
+	}
+}
+
+func TestAnAlertTellsWhatAHumanNeeds(t *testing.T) {
+	h := newHost(t)
+	h.exits(13)
+	h.cron()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"sluice orders: exit 13, checkpoint and table disagree", "host: " + name, "job: " + h.path("orders.yaml"),
+		"failures in a row: 1", "log: " + h.path("log/orders.log"), "a warning\n"} {
+		if text := h.read("alerts"); !strings.Contains(text, part) {
+			t.Errorf("%q is not in the alert:\n%s", part, text)
+		}
+	}
+}
+
+func TestWithoutAnAlertCommandCronMails(t *testing.T) {
+	h := newHost(t, "ALERT=")
+	h.exits(12)
+	code, mail := h.cron()
+	if code != 12 || !strings.Contains(mail, "exit 12, records are gone") || !strings.Contains(mail, "a warning") {
+		t.Errorf("got exit code %d and mail %q", code, mail)
+	}
+	if _, mail := h.cron(); mail != "" {
+		t.Errorf("got mail %q, want none: it was told", mail)
+	}
+}
+
+func TestAnAlertCommandThatFailsLeavesTheMailAndIsTriedAgain(t *testing.T) {
+	h := newHost(t, "ALERT='echo the hook is down; exit 7'")
+	h.exits(12)
+	for range 2 {
+		if code, mail := h.cron(); code != 12 || !strings.Contains(mail, "the alert command failed") || !strings.Contains(mail, "exit 12") {
+			t.Errorf("got exit code %d and mail %q", code, mail)
+		}
+	}
+	if log := h.read("log/orders.log"); strings.Count(log, "the hook is down\n") != 2 {
+		t.Errorf("what the command says is not in the log:\n%s", log)
+	}
+}
+
+// A command that does not read its input must not be taken for one that failed.
+func TestAnAlertCommandNeedNotReadTheMessage(t *testing.T) {
+	h := newHost(t, "ALERT=true")
+	h.exits(12)
+	h.write("log.txt", "")
+	if code, mail := h.cron(); code != 12 || mail != "" {
+		t.Errorf("got exit code %d and mail %q", code, mail)
+	}
+}
+
+func TestASignalIsPassedOnAndIsNoFailure(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		h := newHost(t)
+		fifo := h.path("fifo")
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h.write("sluice", `#!/bin/bash
+sleep 600 &
+pause=$!
+trap 'kill "$pause"; echo "stopping at a safe point"; exit 143' TERM
+echo started >`+fifo+`
+wait
+`)
+		c := h.wrapper()
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(fifo); err != nil || string(text) != "started\n" { // waits for the stub
+			t.Fatalf("got %q, %v", text, err)
+		}
+		if err := c.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait() // the code tells
+		log := h.read("log/orders.log")
+		if got := c.ProcessState.ExitCode(); got != 143 || !strings.Contains(log, "stopping at a safe point") || !strings.Contains(log, "stopped by a signal") {
+			t.Errorf("%s: got exit code %d and log\n%s", s, got, log)
+		}
+		if got := h.alerts(); len(got) != 0 {
+			t.Errorf("%s: got alerts %q, want none", s, got)
+		}
+	}
+}
+
+// A signal while it waits for the second try ends it without one.
+func TestASignalBetweenTheTriesEndsTheWrapper(t *testing.T) {
+	h := newHost(t, "RETRY_PAUSE=600")
+	h.exits(1)
+	if err := os.Mkdir(h.path("log"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(h.path("log/orders.log"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.OpenFile(h.path("log/orders.log"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	c := h.wrapper()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	readUntil(t, log, "second try in 600 s")
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // the code tells
+	if got := c.ProcessState.ExitCode(); got != 1 || len(h.calls()) != 1 || len(h.alerts()) != 0 {
+		t.Errorf("got exit code %d, calls %q, alerts %q, want 1, one call, no alert", got, h.calls(), h.alerts())
+	}
+}
+
+// readUntil reads from a pipe until a text has come by.
+func readUntil(t *testing.T, r io.Reader, text string) {
+	t.Helper()
+	var all []byte
+	for piece := make([]byte, 4096); !bytes.Contains(all, []byte(text)); {
+		n, err := r.Read(piece)
+		if err != nil {
+			t.Fatalf("%v after %q", err, all)
+		}
+		all = append(all, piece[:n]...)
+	}
+}
+
+func TestLogsMayGoToSyslog(t *testing.T) {
+	h := newHost(t, "LOG_TO=syslog")
+	h.settings = append(h.settings, "PATH="+h.dir+":$PATH")
+	if err := syscall.Mkfifo(h.path("journal"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.write("logger", "#!/bin/bash\n{ echo \"logger $*\"; cat; } >"+h.path("journal")+"\n")
+	h.exits(13)
+	c := h.wrapper()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	journal, err := os.ReadFile(h.path("journal")) // until logger ends, which is when the wrapper has ended
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // the code tells
+	for _, part := range []string{"logger -t sluice-orders\n", "a batch\n", "a warning\n", "exit code 13"} {
+		if !strings.Contains(string(journal), part) {
+			t.Errorf("%q is not in the journal:\n%s", part, journal)
+		}
+	}
+	if got := c.ProcessState.ExitCode(); got != 13 || !strings.Contains(h.read("alerts"), "log: journalctl -t sluice-orders") {
+		t.Errorf("got exit code %d and alert\n%s", got, h.read("alerts"))
+	}
+}
+
+func TestWhatIsWrongWithTheWrapperItselfIsMailed(t *testing.T) {
+	h := newHost(t)
+	h.exits(0)
+	conf, orders := h.conf(), h.path("orders.yaml")
+	h.write("file", "")
+	for _, c := range []struct {
+		conf string
+		args []string
+		exit int
+		mail string
+	}{
+		{conf, nil, 64, "a job file is missing"},
+		{conf, []string{"--max-duration", "1h"}, 64, "usage: sluice-cron"},
+		{h.path("no.conf"), []string{orders}, 64, "cannot read " + h.path("no.conf")},
+		{h.write("a.conf", "RETRY_PAUSE=soon\n"), []string{orders}, 64, `one is "soon"`},
+		{h.write("b.conf", "LOG_TO=nowhere\n"), []string{orders}, 64, `not "nowhere"`},
+		{h.write("c.conf", "LOG_DIR="+h.path("file")+"/log\n"), []string{orders}, 73, "cannot write the log " + h.path("file") + "/log/orders.log"},
+	} {
+		code, mail := end(t, exec.Command("./sluice-cron", append([]string{"-c", c.conf}, c.args...)...))
+		if code != c.exit || !strings.Contains(mail, c.mail) {
+			t.Errorf("%s %q: got exit code %d and %q, want %d and %q", c.conf, c.args, code, mail, c.exit, c.mail)
+		}
+	}
+	if got := h.calls(); len(got) != 0 {
+		t.Errorf("got calls %q, want none", got)
+	}
+}
+
+func TestAProgramThatIsNotThereIsToldAtOnce(t *testing.T) {
+	h := newHost(t)
+	if code, mail := h.cron(); code != 127 || mail != "" {
+		t.Errorf("got exit code %d and mail %q, want 127 and none", code, mail)
+	}
+	if got := h.alerts(); len(got) != 1 || !strings.Contains(got[0], "could not be started") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestADamagedStateIsNoReasonToFail(t *testing.T) {
+	h := newHost(t)
+	for _, state := range []string{"", "1\n", "x y z\n", "$(touch hacked) 0 0\n"} {
+		if err := os.MkdirAll(h.path("state"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		h.write("state/orders.state", state)
+		h.exits(1)
+		if code, mail := h.cron(); code != 1 || mail != "" || h.read("state/orders.state") != "1 0 0\n" {
+			t.Errorf("%q: got exit code %d, mail %q and state %q", state, code, mail, h.read("state/orders.state"))
+		}
+	}
+}
+
+// What only sluice's owner may read must not become the mode of the table's files.
+func TestTheLogIsPrivateAndTheTableIsNot(t *testing.T) {
+	h := newHost(t)
+	h.write("sluice", "#!/bin/bash\numask\n")
+	c := h.wrapper()
+	c.Path, c.Args = "/bin/bash", append([]string{"bash", "-c", `umask 022; exec "$@"`, "-"}, c.Args...)
+	if code, mail := end(t, c); code != 0 || h.read("log/orders.log") != "0022\n" {
+		t.Errorf("got exit code %d, mail %q and umask %q", code, mail, h.read("log/orders.log"))
+	}
+	if mode, err := os.Stat(h.path("log/orders.log")); err != nil || mode.Mode().Perm() != 0o640 {
+		t.Errorf("got log %v, %v", mode, err)
+	}
+}
+
+func TestTheWebhookPostsTheMessageAsJSON(t *testing.T) {
+	var posted []byte
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		posted, _ = io.ReadAll(r.Body) // what came shows below
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	text := "it's \"red\" \\ 50 % & more\n\tZürich\n"
+	post := func() error {
+		c := exec.Command("./alert-webhook")
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "WEBHOOK_URL=" + server.URL}
+		c.Stdin = strings.NewReader(text + "\x1b[31m")
+		return c.Run()
+	}
+	if err := post(); err != nil {
+		t.Fatal(err)
+	}
+	var body struct{ Text string }
+	if err := json.Unmarshal(posted, &body); err != nil || body.Text != text+"[31m" {
+		t.Errorf("got %s, %v, want %q", posted, err, text)
+	}
+	status = http.StatusInternalServerError
+	if err := post(); err == nil {
+		t.Error("got no error of a server that refuses")
+	}
+}
+
+func TestTheScriptsAreWellFormed(t *testing.T) {
+	for _, script := range []string{"sluice-cron", "alert-webhook", "cron.conf"} {
+		if out, err := exec.Command("bash", "-n", script).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", script, err, out)
+		}
+	}
+}
+
+var schedule = regexp.MustCompile(`^((\*|[0-9]+(-[0-9]+)?)(/[0-9]+)?\s+){5}\S`)
+
+func TestTheCrontabIsOneThatCronTakes(t *testing.T) {
+	text, err := os.ReadFile("crontab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		t.Error("cron ignores a last line without a line end")
+	}
+	jobs := 0
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case regexp.MustCompile(`^[A-Z_]+=[^$]*$`).MatchString(line):
+		case schedule.MatchString(line) && !strings.Contains(line, "%"):
+			jobs++
+		default:
+			t.Errorf("%q is no line of a crontab", line)
+		}
+	}
+	if jobs != 3 {
+		t.Errorf("got %d jobs, want 3", jobs)
+	}
+}
+
+func TestTheSampleJobLoads(t *testing.T) {
+	j, err := job.Load(job.Input{File: "orders.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Name != "orders" || j.Sink.Iceberg.Table != "sales.orders" || !slices.Equal(j.Source.Subscribe, []string{"orders"}) {
+		t.Errorf("got %s", j)
+	}
+}
