@@ -125,7 +125,7 @@ source:
   maxOffsetsPerTrigger: %d    # no batch is larger
 sink:
   iceberg:
-    catalog: {warehouse: lake}  # a folder beside this file; s3://… works as well
+    catalog: {warehouse: lake}  # a folder beside this file
     table: sales.orders         # created by the first run
 run:
   lease: 2s                     # after a crash the next run waits so long; 15s by default
