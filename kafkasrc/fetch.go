@@ -69,6 +69,18 @@ func (e *emptyAnswer) Error() string {
 	return fmt.Sprintf("the broker answers without records (high watermark %d, last stable offset %d)", e.high, e.stable)
 }
 
+// unlisted is a topic or partition that metadata does not have. A broker that does not know one may just be behind.
+type unlisted struct{ error }
+
+func (u *unlisted) Unwrap() error { return u.error }
+
+func unlistedIf(is bool, err error) error {
+	if is {
+		return &unlisted{err}
+	}
+	return err
+}
+
 // fetch gets the batches at offset. It returns a fault when they cannot be read, and when nothing was got in
 // Limits.NoProgress.
 func (f *fetcher) fetch(ctx context.Context, piece batch.Piece, offset int64) (answer, error) {
@@ -108,8 +120,10 @@ func (f *fetcher) give(try *attempt, err error) error {
 	return f.source.unanswered(fmt.Errorf("read %s at %d: %w", try.piece.Range(), try.offset, err))
 }
 
+// stuck is the end of the patience: what was planned is gone if metadata says so, else it may pass after all.
 func (f *fetcher) stuck(try *attempt, waited time.Duration, err error) error {
-	if absent(err) {
+	var gone *unlisted
+	if errors.As(err, &gone) {
 		rest := offsets.Range{TopicPartition: try.tp, From: try.offset, Until: try.piece.Until}
 		return lost(rest, Missing, fmt.Sprintf("read %s at %d: %v", try.piece.Range(), try.offset, err),
 			"The topic or partition was deleted with records that are planned and not yet read.")
@@ -136,7 +150,7 @@ func (f *fetcher) once(ctx context.Context, try *attempt) (answer, error) {
 	at, err := t.leaderOf(try.tp)
 	if err != nil {
 		try.stale = t.asked
-		return answer{}, err
+		return answer{}, unlistedIf(absent(err), err)
 	}
 	broker := at.broker
 	if follower, ok := f.follower[try.tp]; ok {
@@ -179,7 +193,7 @@ func (f *fetcher) locate(ctx context.Context, try *attempt) (*topic, error) {
 		if errors.Is(t.err, kerr.TopicAuthorizationFailed) {
 			return nil, notAllowed("Describe", name)
 		}
-		return nil, fmt.Errorf("topic %s: %w", name, t.err)
+		return nil, unlistedIf(absent(t.err), fmt.Errorf("topic %s: %w", name, t.err))
 	}
 	return t, f.sameTopic(try.piece, t, try.offset)
 }

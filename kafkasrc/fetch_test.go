@@ -170,6 +170,16 @@ func TestAPartitionThatIsGoneIsLossInTime(t *testing.T) { // https://github.com/
 	wantFault(t, err, batch.DataLoss, "orders-1")
 }
 
+func TestABrokerThatForeverDoesNotKnowAListedPartitionIsNoLoss(t *testing.T) {
+	b := tenOrders(t)
+	options := b.options(topics("orders"))
+	options.Limits.NoProgress = 20 * time.Millisecond
+	s := mustOpen(t, options)
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders", Err: kerr.UnknownTopicOrPartition, Count: -1})
+	_, err := drain(read(t, s, b.piece(t, "orders", 0, 5, 10)))
+	wantFault(t, err, batch.Failed, "no progress reading orders-0", "position is 5", "UNKNOWN_TOPIC_OR_PARTITION")
+}
+
 func TestReadingGoesOnThroughWhatPasses(t *testing.T) {
 	for _, err := range []*kerr.Error{
 		kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InconsistentTopicID,

@@ -76,8 +76,7 @@ func (f *fetcher) incomplete(try *attempt, log []byte) (answer, error) {
 func expired(try *attempt, logStart int64) error {
 	gap := offsets.Range{TopicPartition: try.tp, From: try.offset, Until: min(logStart, try.piece.Until)}
 	return lost(gap, Retention,
-		fmt.Sprintf("read %s: the log of %s now starts at %d, so %d offsets from %d were removed before they were read",
-			try.piece.Range(), try.tp, logStart, gap.Len(), gap.From),
+		fmt.Sprintf("read %s at %d: the log now starts at %d", try.piece.Range(), try.offset, logStart),
 		"Run more often, or raise the topic's retention; Kafka does not have these records any more.")
 }
 
@@ -104,6 +103,6 @@ func (f *fetcher) outOfRange(ctx context.Context, try *attempt, t *topic) error 
 	}
 	gap := offsets.Range{TopicPartition: try.tp, From: try.offset, Until: try.piece.Until}
 	return lost(gap, Diverged,
-		fmt.Sprintf("read %s at %d: the log of %s ends at %d", try.piece.Range(), try.offset, try.tp, b.HighWatermark),
+		fmt.Sprintf("read %s at %d: the log now ends at %d", try.piece.Range(), try.offset, b.HighWatermark),
 		"The log was cut, as after an unclean leader election; records that were planned are no longer in it.")
 }

@@ -112,6 +112,9 @@ func (s *settings) apply(name, value string) error {
 }
 
 func unknownProperty(name string) error {
+	if strings.HasPrefix(name, "sasl.") {
+		return errNoSASL
+	}
 	known := slices.Concat(slices.Collect(maps.Keys(properties)), slices.Collect(maps.Keys(refused)))
 	if near := nearest(name, known); len(near) > 0 {
 		return fmt.Errorf("it is unknown; the nearest is %s", near[0])
@@ -163,13 +166,15 @@ func validPort(port string) bool {
 	return err == nil && n > 0
 }
 
+var errNoSASL = errors.New("SASL is not supported yet; PLAINTEXT and SSL are")
+
 func setProtocol(s *settings, value string) error {
 	switch value {
 	case "PLAINTEXT":
 	case "SSL":
 		s.tls = true
 	case "SASL_PLAINTEXT", "SASL_SSL":
-		return errors.New("SASL is not supported yet; PLAINTEXT and SSL are")
+		return errNoSASL
 	default:
 		return errors.New("it is neither PLAINTEXT nor SSL")
 	}

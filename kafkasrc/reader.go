@@ -29,10 +29,9 @@ type Reader struct {
 	fetch func(context.Context, batch.Piece, int64) (answer, error)
 	ahead *ahead
 	// rest is what is left of the answer in hand.
-	rest    []byte
-	aborts  abortFilter
-	decoder decoder
-	block   columns.Records
+	rest   []byte
+	aborts abortFilter
+	*workspace
 	// damaged counts how often the batch at hand came with a bad checksum.
 	damaged int
 	read    int64
@@ -50,11 +49,10 @@ type ahead struct {
 
 func newReader(ctx context.Context, s *Source, pieces []batch.Piece, level int8) *Reader {
 	r := &Reader{
-		source:  s,
-		pieces:  slices.Clone(pieces),
-		fetcher: newFetcher(s, level),
-		decoder: decoder{decompressor: decompressor{limit: s.options.MaxBatchBytes}, headers: s.options.IncludeHeaders},
-		block:   newBlock(),
+		source:    s,
+		pieces:    slices.Clone(pieces),
+		fetcher:   newFetcher(s, level),
+		workspace: s.takeWorkspace(),
 	}
 	r.fetch = r.fetcher.fetch
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -64,37 +62,36 @@ func newReader(ctx context.Context, s *Source, pieces []batch.Piece, level int8)
 	return r
 }
 
-func newBlock() columns.Records {
-	return columns.Records{
-		Key:   columns.Array{Kind: columns.Binary},
-		Value: columns.Array{Kind: columns.Binary},
-		Headers: columns.Array{Kind: columns.List, Children: []columns.Array{
-			{Kind: columns.Struct, Children: []columns.Array{{Kind: columns.String}, {Kind: columns.Binary}}},
-		}},
-	}
-}
-
 // Next returns the next records, at least one and at most some thousand of one piece and one timestamp type. They are
 // valid until the next call. After the last piece has reached its end it returns io.EOF. A record batch that is broken is
-// an error that names topic, partition and offset; records that are gone are a DataLoss fault. After an error the reader
-// is done for: the error comes again.
+// a BadRecords fault that names topic, partition and offset; records that are gone are a DataLoss fault. After an error
+// the reader is done for: the error comes again. Only a wait that ctx has ended may be repeated.
 func (r *Reader) Next(ctx context.Context) (*columns.Records, error) {
 	if r.failed != nil {
 		return nil, r.failed
 	}
 	r.block.Reset()
 	for {
-		ready, err := r.step(ctx)
-		if err != nil {
-			if ctx.Err() == nil { // a call that was given up may be repeated
-				r.failed = err
-			}
-			return nil, err
-		}
-		if ready {
+		if ready, err := r.step(ctx); err != nil {
+			return nil, r.fail(err)
+		} else if ready {
 			return &r.block, nil
 		}
 	}
+}
+
+// givenUp is a wait that the caller's context has ended. Nothing was lost: the next call waits on.
+type givenUp struct{ cause error }
+
+func (g *givenUp) Error() string { return g.cause.Error() }
+
+func (r *Reader) fail(err error) error {
+	var given *givenUp
+	if errors.As(err, &given) {
+		return given.cause
+	}
+	r.failed = err
+	return err
 }
 
 // step does one thing: decode records of the batch in hand, take the next batch in hand, or the next answer. It reports
@@ -108,9 +105,6 @@ func (r *Reader) step(ctx context.Context) (ready bool, err error) {
 	}
 	if r.block.Rows > 0 {
 		return true, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return false, context.Cause(ctx)
 	}
 	return false, r.nextAnswer(ctx)
 }
@@ -141,26 +135,26 @@ func (r *Reader) reach(offset int64) {
 
 // nextBatch takes a batch off the answer. What nobody is to see is passed over without being decompressed.
 func (r *Reader) nextBatch() (ready bool, err error) {
-	bytes, rest, err := cut(r.rest)
+	whole, rest, err := cut(r.rest)
 	if err != nil {
 		return false, r.broken(err)
 	}
-	if r.rest = rest; bytes == nil { // cut off by the broker at the limit of the answer
+	if r.rest = rest; whole == nil { // cut off by the broker at the limit of the answer
 		r.rest = nil
 		return false, nil
 	}
 	until := r.pieces[r.piece].Until
-	if bytes[atMagic] == 2 && baseOffset(bytes) >= until {
+	if whole[atMagic] == 2 && baseOffset(whole) >= until {
 		r.reach(until) // compaction has left nothing before it
 	}
 	if r.positions[r.piece] >= until {
 		r.rest = nil
 		return false, nil
 	}
-	if nextOffset(bytes) <= r.positions[r.piece] {
+	if nextOffset(whole) <= r.positions[r.piece] {
 		return false, nil
 	}
-	if err := r.decoder.open(bytes); err != nil {
+	if err := r.decoder.open(whole); err != nil {
 		return false, r.openFailed(err)
 	}
 	r.damaged = 0
@@ -224,7 +218,7 @@ func (r *Reader) broken(err error) error {
 	return &batch.Fault{
 		Class:   batch.BadRecords,
 		Message: tp.String(),
-		Hint:    "The broker holds bytes that no consumer can read: kafka-dump-log shows them; to go on, the batch must be removed or skipped.",
+		Hint:    "The broker holds bytes that no consumer can read: kafka-dump-log shows them, kafka-delete-records moves the log start past them.",
 		Err:     err,
 	}
 }
@@ -250,7 +244,7 @@ func (r *Reader) nextAnswer(ctx context.Context) error {
 	select {
 	case <-r.ahead.done:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return &givenUp{context.Cause(ctx)}
 	}
 	got, err := r.ahead.got, r.ahead.err
 	r.ahead = nil
@@ -336,13 +330,16 @@ func (r *Reader) Positions() []int64 { return slices.Clone(r.positions) }
 // ReadBytes counts the bytes of record batches fetched, compressed as the broker sent them.
 func (r *Reader) ReadBytes() int64 { return r.read }
 
-// Close ends the outstanding request and frees the buffers. It is safe to call twice.
+// Close ends the outstanding request. What Next returned is no longer valid. It is safe to call twice.
 func (r *Reader) Close() error {
 	r.cancel()
 	r.discardAhead()
-	r.decoder.close()
-	if r.failed == nil {
-		r.failed = errors.New("the reader is closed")
+	if r.workspace != nil {
+		r.source.giveWorkspace(r.workspace)
+		r.workspace = nil
 	}
+	r.failed = errClosed
 	return nil
 }
+
+var errClosed = errors.New("the reader is closed")

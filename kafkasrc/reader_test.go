@@ -225,6 +225,22 @@ func TestACallThatIsGivenUpCanBeRepeated(t *testing.T) {
 	wantOffsets(t, mustDrain(t, r), 0, 1, 2)
 }
 
+func TestAnErrorStaysAlsoWhereTheContextHasEnded(t *testing.T) {
+	bad := made{base: 0, rows: []row{{offset: 0}}}.bytes(t)
+	bad[atCount+3] = 2
+	log := &fakeLog{most: 1 << 20, batches: [][]byte{seal(bad), made{base: 1, rows: []row{{offset: 1}}}.bytes(t)}}
+	r := newTestReader(log, 1, pieceOf(0, 2))
+	r.send(0, 0)
+	<-r.ahead.done
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, ctx := range []context.Context{ended, ended, t.Context(), t.Context()} {
+		if _, err := r.Next(ctx); !errors.Is(err, context.Canceled) {
+			wantFault(t, err, batch.BadRecords, "record batch at offset 0")
+		}
+	}
+}
+
 func TestAClosedReaderIsAnErrorAndCloseEndsItsRequest(t *testing.T) {
 	b := newBroker(t, kfake.SeedTopics(1, "orders"))
 	s := mustOpen(t, b.options(topics("orders")))
@@ -264,6 +280,31 @@ func TestReadingAllocatesNothingOnceItRuns(t *testing.T) {
 		if got := testing.AllocsPerRun(10, read); got > 12 {
 			t.Errorf("%s: %v allocations for 2000 rows", codec, got)
 		}
+	}
+}
+
+func TestReadersPassTheirBuffersOn(t *testing.T) {
+	s := &Source{options: Options{MaxBatchBytes: 1 << 20}, limits: Limits{}.withDefaults(1)}
+	log := logOf(t, made{codec: "zstd", rows: []row{{offset: 0, value: []byte("a")}}}, made{base: 1, rows: []row{{offset: 1, value: []byte("b")}}})
+	open := func(p batch.Piece) *Reader {
+		r := newReader(t.Context(), s, []batch.Piece{p}, 1)
+		r.fetch = log.fetch
+		return r
+	}
+	one, two := open(pieceOf(0, 1)), open(pieceOf(1, 2))
+	if one.workspace == two.workspace {
+		t.Fatal("two open readers share their buffers")
+	}
+	used := one.workspace
+	wantOffsets(t, mustDrain(t, one), 0)
+	three := open(pieceOf(0, 2))
+	if three.workspace != used {
+		t.Error("a closed reader's buffers were not used again")
+	}
+	wantOffsets(t, mustDrain(t, two), 1)
+	wantOffsets(t, mustDrain(t, three), 0, 1)
+	if len(s.spare) != 2 {
+		t.Errorf("%d buffers are kept, want 2", len(s.spare))
 	}
 }
 

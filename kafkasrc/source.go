@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,6 +24,9 @@ type Source struct {
 	dials    *dials
 	// connected says that a broker has answered.
 	connected bool
+
+	mu    sync.Mutex
+	spare []*workspace
 }
 
 // Open connects to the cluster. Faulty options are plain errors, found before anything is connected to. A cluster that
@@ -56,32 +60,11 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 }
 
 func (s *Source) connect(ctx context.Context) error {
-	clientOptions := []kgo.Opt{
-		kgo.SeedBrokers(s.settings.seeds...),
-		kgo.ClientID(s.settings.clientID),
-		kgo.WithHooks(s.dials),
-		kgo.DialTimeout(s.limits.Connect),
-		kgo.RequestTimeoutOverhead(s.settings.requestTimeout),
-		kgo.MetadataMaxAge(s.settings.metadataMaxAge),
-		kgo.RetryBackoffFn(func(n int) time.Duration { return s.limits.backoff(n) }),
-		kgo.RetryTimeout(s.limits.Control),
-		// What a batch may be, and room for the rest of an answer.
-		kgo.FetchMaxBytes(int32(s.options.FetchBytes)),
-		kgo.FetchMaxPartitionBytes(int32(s.options.FetchBytes)),
-		kgo.BrokerMaxReadBytes(int32(min(math.MaxInt32, s.options.MaxBatchBytes+s.options.FetchBytes+64<<10))),
-		kgo.DisableClientMetrics(),
+	options, err := s.clientOptions()
+	if err != nil {
+		return err
 	}
-	if s.settings.connectionsIdle > 0 {
-		clientOptions = append(clientOptions, kgo.ConnIdleTimeout(s.settings.connectionsIdle))
-	}
-	if s.settings.tls {
-		config, err := s.settings.files.config()
-		if err != nil {
-			return err
-		}
-		clientOptions = append(clientOptions, kgo.DialTLSConfig(config))
-	}
-	client, err := kgo.NewClient(clientOptions...)
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		return fmt.Errorf("open Kafka client: %w", err)
 	}
@@ -97,11 +80,47 @@ func (s *Source) connect(ctx context.Context) error {
 	return nil
 }
 
+func (s *Source) clientOptions() ([]kgo.Opt, error) {
+	fetchBytes := int32(s.options.FetchBytes)
+	options := []kgo.Opt{
+		kgo.SeedBrokers(s.settings.seeds...),
+		kgo.ClientID(s.settings.clientID),
+		kgo.WithHooks(s.dials),
+		kgo.DialTimeout(s.limits.Connect),
+		kgo.RequestTimeoutOverhead(s.settings.requestTimeout),
+		kgo.MetadataMaxAge(s.settings.metadataMaxAge),
+		kgo.RetryBackoffFn(s.limits.backoff),
+		kgo.RetryTimeout(s.limits.Control),
+		kgo.FetchMaxBytes(fetchBytes),
+		kgo.FetchMaxPartitionBytes(fetchBytes),
+		// What a batch may be, and room for the rest of an answer.
+		kgo.BrokerMaxReadBytes(int32(min(math.MaxInt32, s.options.MaxBatchBytes+s.options.FetchBytes+64<<10))),
+		kgo.DisableClientMetrics(),
+	}
+	if s.settings.connectionsIdle > 0 {
+		options = append(options, kgo.ConnIdleTimeout(s.settings.connectionsIdle))
+	}
+	if s.settings.tls {
+		config, err := s.settings.files.config()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, kgo.DialTLSConfig(config))
+	}
+	return options, nil
+}
+
 // Close ends all connections. Readers must be closed before.
 func (s *Source) Close() {
 	if s.cluster != nil {
 		s.cluster.client.Close()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.spare {
+		w.decoder.close()
+	}
+	s.spare = nil
 }
 
 // Isolation is the isolation.level of the client properties, read_committed if they do not name one: unlike in Kafka's
@@ -219,7 +238,8 @@ func (s *Source) askAgain(ctx context.Context, partitions []offsets.TopicPartiti
 	return nil
 }
 
-// Read opens a task's pieces for reading, in their order. Nothing is asked of a broker before Next.
+// Read opens a task's pieces for reading, in their order. Nothing is asked of a broker before Next. ctx bounds all that
+// the reader does until it is closed.
 func (s *Source) Read(ctx context.Context, task *batch.Task) (*Reader, error) {
 	level, err := isolationLevel(task.Isolation)
 	if err != nil {

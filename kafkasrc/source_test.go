@@ -203,6 +203,17 @@ func TestAPatternNeverMatchesInternalTopics(t *testing.T) {
 	}
 }
 
+func TestTroubleWithOtherTopicsIsNoneOfAPatterns(t *testing.T) {
+	b := newBroker(t, kfake.SeedTopics(1, "orders", "payments"))
+	options := b.options(Subscription{Pattern: "^orders"})
+	options.Limits.Control = time.Second
+	s := mustOpen(t, options)
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "payments", Err: kerr.LeaderNotAvailable, Count: -1})
+	if got := mustView(t, s, nil).Ends().String(); got != `{"orders":{"0":0}}` {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestWhatIsNotThereIsNamed(t *testing.T) {
 	b := newBroker(t, kfake.SeedTopics(1, "orders", "payments"), kfake.AllowAutoTopicCreation())
 	for _, c := range []struct {

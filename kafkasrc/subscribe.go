@@ -85,24 +85,32 @@ func (s *Source) askTopics(ctx context.Context) (map[string]*topic, error) {
 			return err
 		}
 		for name, t := range told {
-			switch {
-			case t.err == nil || absent(t.err):
-			case errors.Is(t.err, kerr.TopicAuthorizationFailed):
-				if s.pattern == nil {
-					return notAllowed("Describe", name)
-				}
-			case errors.Is(t.err, kerr.InvalidTopicException):
-				return notSetUp("Correct the topic's name.", "topic %q: the broker says that no topic can have this name", name)
-			default:
-				return fmt.Errorf("topic %s: %w", name, t.err)
+			if s.pattern != nil && !s.pattern.MatchString(name) {
+				continue
+			}
+			if err = firstError(t.usable(name), err); permanent(err) {
+				return err
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, s.unanswered(err)
 	}
 	return told, nil
+}
+
+// usable is nil also for a topic that is not there: that is judged elsewhere.
+func (t *topic) usable(name string) error {
+	switch {
+	case t.err == nil || absent(t.err):
+		return nil
+	case errors.Is(t.err, kerr.TopicAuthorizationFailed):
+		return notAllowed("Describe", name)
+	case errors.Is(t.err, kerr.InvalidTopicException):
+		return notSetUp("Correct the topic's name.", "topic %q: the broker says that no topic can have this name", name)
+	}
+	return fmt.Errorf("topic %s: %w", name, t.err)
 }
 
 func notAllowed(operation, topic string) error {
