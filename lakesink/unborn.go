@@ -60,8 +60,10 @@ func noNamespace(id table.Identifier) error {
 	return fmt.Errorf("%w: %v", catalog.ErrNoSuchNamespace, id)
 }
 
+// CatalogType is sql, born or not.
 func (u *unborn) CatalogType() catalog.Type { return catalog.SQL }
 
+// CreateTable makes the database if need be.
 func (u *unborn) CreateTable(ctx context.Context, id table.Identifier, schema *iceberg.Schema, options ...catalog.CreateTableOpt) (*table.Table, error) {
 	c, err := u.get(ctx, true)
 	if err != nil {
@@ -70,6 +72,7 @@ func (u *unborn) CreateTable(ctx context.Context, id table.Identifier, schema *i
 	return c.CreateTable(ctx, id, schema, options...)
 }
 
+// CreateNamespace makes the database if need be.
 func (u *unborn) CreateNamespace(ctx context.Context, namespace table.Identifier, p iceberg.Properties) error {
 	c, err := u.get(ctx, true)
 	if err != nil {
@@ -78,6 +81,7 @@ func (u *unborn) CreateNamespace(ctx context.Context, namespace table.Identifier
 	return c.CreateNamespace(ctx, namespace, p)
 }
 
+// CommitTable fails without a database.
 func (u *unborn) CommitTable(ctx context.Context, id table.Identifier, reqs []table.Requirement, updates []table.Update) (table.Metadata, string, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -86,6 +90,7 @@ func (u *unborn) CommitTable(ctx context.Context, id table.Identifier, reqs []ta
 	return c.CommitTable(ctx, id, reqs, updates)
 }
 
+// LoadTable finds no table without a database.
 func (u *unborn) LoadTable(ctx context.Context, id table.Identifier) (*table.Table, error) {
 	c, err := u.get(ctx, false)
 	switch {
@@ -97,6 +102,7 @@ func (u *unborn) LoadTable(ctx context.Context, id table.Identifier) (*table.Tab
 	return c.LoadTable(ctx, id)
 }
 
+// DropTable finds no table without a database.
 func (u *unborn) DropTable(ctx context.Context, id table.Identifier) error {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -105,6 +111,7 @@ func (u *unborn) DropTable(ctx context.Context, id table.Identifier) error {
 	return c.DropTable(ctx, id)
 }
 
+// RenameTable finds no table without a database.
 func (u *unborn) RenameTable(ctx context.Context, from, to table.Identifier) (*table.Table, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -113,6 +120,7 @@ func (u *unborn) RenameTable(ctx context.Context, from, to table.Identifier) (*t
 	return c.RenameTable(ctx, from, to)
 }
 
+// CheckTableExists is false without a database.
 func (u *unborn) CheckTableExists(ctx context.Context, id table.Identifier) (bool, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -121,6 +129,7 @@ func (u *unborn) CheckTableExists(ctx context.Context, id table.Identifier) (boo
 	return c.CheckTableExists(ctx, id)
 }
 
+// CheckNamespaceExists is false without a database.
 func (u *unborn) CheckNamespaceExists(ctx context.Context, namespace table.Identifier) (bool, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -129,6 +138,7 @@ func (u *unborn) CheckNamespaceExists(ctx context.Context, namespace table.Ident
 	return c.CheckNamespaceExists(ctx, namespace)
 }
 
+// ListTables finds no namespace without a database.
 func (u *unborn) ListTables(ctx context.Context, namespace table.Identifier) iter.Seq2[table.Identifier, error] {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -139,6 +149,7 @@ func (u *unborn) ListTables(ctx context.Context, namespace table.Identifier) ite
 	return c.ListTables(ctx, namespace)
 }
 
+// ListNamespaces is empty without a database.
 func (u *unborn) ListNamespaces(ctx context.Context, parent table.Identifier) ([]table.Identifier, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -147,6 +158,7 @@ func (u *unborn) ListNamespaces(ctx context.Context, parent table.Identifier) ([
 	return c.ListNamespaces(ctx, parent)
 }
 
+// DropNamespace finds no namespace without a database.
 func (u *unborn) DropNamespace(ctx context.Context, namespace table.Identifier) error {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -155,6 +167,7 @@ func (u *unborn) DropNamespace(ctx context.Context, namespace table.Identifier) 
 	return c.DropNamespace(ctx, namespace)
 }
 
+// LoadNamespaceProperties finds no namespace without a database.
 func (u *unborn) LoadNamespaceProperties(ctx context.Context, namespace table.Identifier) (iceberg.Properties, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
@@ -163,6 +176,7 @@ func (u *unborn) LoadNamespaceProperties(ctx context.Context, namespace table.Id
 	return c.LoadNamespaceProperties(ctx, namespace)
 }
 
+// UpdateNamespaceProperties finds no namespace without a database.
 func (u *unborn) UpdateNamespaceProperties(ctx context.Context, namespace table.Identifier, removals []string, updates iceberg.Properties) (catalog.PropertiesUpdateSummary, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
