@@ -68,10 +68,26 @@ func NewLog(store Store) *Log { return &Log{Retain: DefaultRetain, store: store}
 // metadata is an Inconsistent fault: a new id would switch off everything in the table that tells a batch written
 // before from a new one (SPARK-55058).
 func (l *Log) Query(ctx context.Context) (string, error) {
-	text, _, err := l.store.Get(ctx, queryKey)
-	if errors.Is(err, ErrNotFound) {
-		return "", l.checkEmpty(ctx)
+	id, err := l.readQuery(ctx)
+	if !errors.Is(err, ErrNotFound) {
+		return id, err
 	}
+	entry, err := l.anyEntry(ctx)
+	if entry == "" || err != nil {
+		return "", err
+	}
+	// An entry is younger than the id: a run that began after our first look may have written both.
+	if id, err = l.readQuery(ctx); !errors.Is(err, ErrNotFound) {
+		return id, err
+	}
+	return "", &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("%s has %s but no object metadata, which names the query", l.store, entry),
+		Hint:    `restore metadata from a backup, or write it again by hand: {"id":"…"} with the id that the table's properties name (sluice.query.<id>)`}
+}
+
+// readQuery reads the id; ErrNotFound if there is none.
+func (l *Log) readQuery(ctx context.Context) (string, error) {
+	text, _, err := l.store.Get(ctx, queryKey)
 	if err != nil {
 		return "", err
 	}
@@ -82,19 +98,18 @@ func (l *Log) Query(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-func (l *Log) checkEmpty(ctx context.Context) error {
+// anyEntry names the newest marker or plan; empty if there is none.
+func (l *Log) anyEntry(ctx context.Context) (string, error) {
 	for _, dir := range []string{markersDir, plansDir} {
 		numbers, err := l.list(ctx, dir)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if len(numbers) > 0 {
-			return &batch.Fault{Class: batch.Inconsistent,
-				Message: fmt.Sprintf("%s has %s%d but no object metadata, which names the query", l.store, dir, numbers[len(numbers)-1]),
-				Hint:    `restore metadata from a backup, or write it again by hand: {"id":"…"} with the id that the table's properties name (sluice.query.<id>)`}
+			return fmt.Sprintf("%s%d", dir, numbers[len(numbers)-1]), nil
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // CreateQuery writes the id if there is none and returns the one that is there in the end. It does not look for entries

@@ -59,7 +59,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	return &runner.Query{
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}}, Sink: lakeSink{ice}, Log: log, Lease: noLease{}, Reporter: said,
 		NewDecoder: func() runner.Decoder { return decode.NewRaw(false) },
-		Options: runner.Options{Name: "orders", RunID: uuid.NewString(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, MaxOffsetsPerTrigger: 4,
+		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, MaxOffsetsPerTrigger: 4,
 			Workers: 2, MinPartitions: 2, Grace: time.Minute, Table: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
 	}, said
 }

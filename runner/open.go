@@ -92,6 +92,10 @@ func (r *run) admit(ctx context.Context) (string, error) {
 		}
 		return r.Adopt, nil
 	case len(suspects) > 0 && !r.NewQuery:
+		// The checkpoint was read before the table: another run may have begun the query in between.
+		if id, err := r.Log.Query(ctx); err != nil || id != "" {
+			return id, err
+		}
 		return "", &batch.Fault{Class: batch.Inconsistent,
 			Message: fmt.Sprintf("the checkpoint is empty, but the table holds batches that query %q may have written: %s", r.Name, strings.Join(suspects, ", ")),
 			Hint:    "point checkpoint at the folder that was used before; if it is lost, --adopt ID continues where the table is; --new-query starts over and reads from startingOffsets"}

@@ -76,6 +76,9 @@ func (r *run) recover(ctx context.Context) error {
 	if err == nil && action == Replay {
 		err = r.sameTable(r.log.Plan)
 	}
+	if err != nil {
+		err = r.reconsider(ctx, err)
+	}
 	var lost *lostRowsError
 	if r.LostRows != "" && errors.As(err, &lost) {
 		return r.decideLostRows(ctx, lost)
@@ -108,6 +111,23 @@ func (r *run) recover(ctx context.Context) error {
 	return nil
 }
 
+// reconsider looks at the table once more before a disagreement is believed: it was read before the log, so a run that
+// committed in between makes it look behind.
+func (r *run) reconsider(ctx context.Context, disagreement error) error {
+	table, err := r.Sink.Table(ctx, r.query)
+	if err != nil {
+		return err
+	}
+	if table.Applied.Batch == r.table.Applied.Batch && table.UUID == r.table.UUID {
+		return disagreement
+	}
+	return overtaken(fmt.Sprintf("the table went from batch %d to batch %d while this run was starting", r.table.Applied.Batch, table.Applied.Batch))
+}
+
+func overtaken(what string) error {
+	return &batch.Fault{Class: batch.Fenced, Message: "another run is active: " + what, Hint: "nothing to do: the other run goes on, nothing was harmed"}
+}
+
 // begin pins where the query starts, before anything is planned: a "latest" that was resolved must not be resolved
 // again after a crash.
 func (r *run) begin(ctx context.Context) (err error) {
@@ -117,7 +137,9 @@ func (r *run) begin(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		r.reached, err = r.Log.PinStart(ctx, r.start)
+		if r.reached, err = r.Log.PinStart(ctx, r.start); !r.reached.Equal(r.start) {
+			r.view = nil // another run pinned it, and may know partitions that ours was too early for
+		}
 	}
 	return err
 }
@@ -280,8 +302,7 @@ func (r *run) publish(ctx context.Context, plan *batch.Plan) error {
 		return err
 	}
 	if at := table.Applied.Batch; at != plan.Batch-1 && !plan.Accepted.Covers(&table.Applied) {
-		return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("another run has overtaken this one: the table is at batch %d, this run has just planned batch %d", at, plan.Batch),
-			Hint: "nothing to do: the other run goes on, nothing was harmed"}
+		return overtaken(fmt.Sprintf("the table is at batch %d, and this run has just planned batch %d", at, plan.Batch))
 	}
 	r.table = table
 	return r.sameTable(plan)
