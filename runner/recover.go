@@ -59,12 +59,12 @@ func decide(log *batch.LogState, table *batch.Table) (Action, error) {
 		return "", tableBehind(log, planned, t)
 	case planned == batch.None:
 		return First, nil
-	case log.Commit == planned: // and so t == planned
-		return Next, nil
 	case t == planned-1:
 		return Replay, nil
-	case applied.Batch == t && applied.Plan != "" && !log.Plan.Is(applied.Plan):
+	case applied.Batch == t && applied.Plan != "" && !log.Plan.Is(applied.Plan): // and t == planned
 		return "", otherPlan(log.Plan, applied)
+	case log.Commit == planned:
+		return Next, nil
 	}
 	return Mark, nil
 }

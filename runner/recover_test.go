@@ -52,6 +52,8 @@ func TestRecoveryDecidesFromPlanMarkerAndTable(t *testing.T) {
 		{"killed between table commit and marker", state(7, 6), holds(7), Mark},
 		{"older markers are missing too", state(7, 3), holds(6), Replay},
 		{"the table has another plan of the same batch", state(7, 6), with(holds(7), func(a *batch.Applied) { a.Plan = "other" }), ""},
+		{"the table has another plan of the same batch, and that is marked", state(7, 7), with(holds(7), func(a *batch.Applied) { a.Plan = "other" }), ""},
+		{"the table has another plan of a batch that is marked", state(7, 7), with(holds(7), func(a *batch.Applied) { a.Plan = "other" }), ""},
 		{"an entry rebuilt from the ledger stands for its plan", &batch.LogState{Commit: 6, Plan: &batch.Plan{Batch: 7, Hash: "new", Rebuilt: hash(7)}}, holds(7), Mark},
 		{"checkpoint lost entries", state(3, 3), holds(9), Rebuild},
 		{"checkpoint lost all entries", state(-1, -1), holds(9), Rebuild},
