@@ -68,6 +68,11 @@ var refused = map[string]string{
 	"interceptor.classes":      "Java classes cannot be loaded",
 	"allow.auto.create.topics": "topics are never created by reading",
 	"max.poll.records":         "batches are sized by maxOffsetsPerTrigger",
+	// Names that librdkafka gives to the same things.
+	"metadata.broker.list":     "it is librdkafka's name of bootstrap.servers",
+	"ssl.ca.location":          "it is librdkafka's name of ssl.truststore.location",
+	"ssl.certificate.location": "it is librdkafka's name; ssl.keystore.location has certificate and key in one file",
+	"ssl.key.location":         "it is librdkafka's name; ssl.keystore.location has certificate and key in one file",
 }
 
 // settings applies the client properties, and reports all that is wrong with them at once.
