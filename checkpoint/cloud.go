@@ -13,8 +13,9 @@ import (
 	"sluice/batch"
 )
 
-// Timeout bounds each request to a cloud store, repetitions by the client library included.
-const Timeout = 10 * time.Second
+// Timeout bounds each request to a cloud store, repetitions by the client library included: what is wrong at the start
+// is to be told within ten seconds.
+const Timeout = 8 * time.Second
 
 // Cloud is a checkpoint in a folder of a bucket. Reading and listing go through gocloud.dev; writing goes through the
 // cloud's own client, because gocloud.dev has no compare-and-swap, drops the version of what it wrote, and deletes with

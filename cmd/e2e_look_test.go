@@ -151,7 +151,7 @@ func TestValidateChecksEveryPartAndKeepsNothing(t *testing.T) {
 	if got := checks(p, 0); !maps.Equal(got, all) {
 		t.Errorf("got %v, want all to be ok", got)
 	}
-	p.leftNothing(t)
+	p.leftNothing(t, "it")
 	p.run(t)
 	p.untouched(t, "validate", func() { checks(p, 0) })
 	if got := checks(p.with("--subscribe", "refunds"), 10); got["kafka"] != "failed" || got["table"] != "ok" {

@@ -83,7 +83,7 @@ func TestStartingOffsetsNameEveryPartition(t *testing.T) {
 			continue
 		}
 		o.fails(o.code, parts...)
-		p.leftNothing(t)
+		p.leftNothing(t, "it")
 	}
 }
 

@@ -133,5 +133,5 @@ func TestVerifyWithoutATableSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, embedded(t, "orders"))
 	p.do(t, "verify").fails(10, tableOfTests, "sluice run")
-	p.leftNothing(t)
+	p.leftNothing(t, "it")
 }

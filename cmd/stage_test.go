@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -238,27 +239,44 @@ type running struct {
 	out, errors bytes.Buffer
 }
 
-// started starts a process. Whatever happens, it does not outlive the test.
-func started(t testing.TB, c *exec.Cmd) *running {
-	t.Helper()
+// prepared is a process that is yet to be started.
+func prepared(t testing.TB, c *exec.Cmd) *running {
 	r := &running{cmd: c, outcome: &outcome{t: t, line: strings.Join(c.Args, " ")}}
 	c.Stdout, c.Stderr = &r.out, &r.errors
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if c.ProcessState == nil {
-			_ = c.Process.Kill() // it may have ended just now
-			_ = c.Wait()
-		}
-	})
 	return r
 }
+
+// started starts a process.
+func started(t testing.TB, c *exec.Cmd) *running {
+	t.Helper()
+	r := prepared(t, c)
+	r.start()
+	return r
+}
+
+// start starts the process. Whatever happens, it does not outlive the test.
+func (r *running) start() {
+	r.t.Helper()
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		if r.cmd.ProcessState == nil {
+			_ = r.cmd.Process.Kill() // it may have ended just now
+			_ = r.cmd.Wait()
+		}
+	})
+}
+
+// hung is how long a process may take before it is shot, with the stacks of its goroutines in stderr.
+const hung = 30 * time.Second
 
 // wait lets the process end. A process that was killed has the code -1.
 func (r *running) wait() *outcome {
 	r.t.Helper()
 	var exit *exec.ExitError
+	shot := time.AfterFunc(hung, func() { _ = r.cmd.Process.Signal(syscall.SIGQUIT) }) // it may have ended just now
+	defer shot.Stop()
 	if err := r.cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		r.t.Fatal(err)
 	}

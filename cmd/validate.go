@@ -101,11 +101,11 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 	if err := l.openCheckpoint(ctx); err != nil {
 		return "", err
 	}
-	if err := checkpoint.Probe(ctx, l.store); err != nil {
+	id, err := l.log.Query(ctx) // reading first: a store that does not answer costs one wait, not the probe's several
+	if err != nil {
 		return "", err
 	}
-	id, err := l.log.Query(ctx)
-	if err != nil {
+	if err := checkpoint.Probe(ctx, l.store); err != nil {
 		return "", err
 	}
 	if id == "" {

@@ -16,8 +16,7 @@ import (
 	"github.com/apache/iceberg-go/catalog/hadoop"
 	sqlcatalog "github.com/apache/iceberg-go/catalog/sql"
 
-	_ "github.com/apache/iceberg-go/io/gocloud/s3" // s3:// warehouses
-	_ "modernc.org/sqlite"                         // the driver behind sql catalogs
+	_ "modernc.org/sqlite" // the driver behind sql catalogs
 )
 
 // CatalogOptions say where tables are registered and where new ones live.

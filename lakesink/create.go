@@ -40,12 +40,14 @@ func (i *Iceberg) tableProperties() iceberg.Properties {
 // existing one too. What stands in the way is one Inconsistent fault that lists everything. Create may be repeated and
 // raced.
 func (i *Iceberg) Create(ctx context.Context, schema columns.Schema) error {
+	ctx, cancel := i.soon(ctx)
+	defer cancel()
 	t, err := i.load(ctx)
 	if isMissing(err) {
 		t, err = i.create(ctx, schema)
 	}
 	if err != nil {
-		return explain(fmt.Sprintf("open table %s", i.TableName()), err)
+		return explain(fmt.Sprintf("open table %s", i.TableName()), late(ctx, err))
 	}
 	_, err = i.fieldsFor(t, schema)
 	return err

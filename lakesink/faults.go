@@ -31,6 +31,14 @@ func explain(doing string, err error) error {
 	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: err}
 }
 
+// late adds the bound that was reached to an error of a context that ended by it: libraries only say that it ended.
+func late(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
 func meaning(err error) (batch.Class, string) {
 	if class, hint, ok := storeMeaning(err); ok {
 		return class, hint
@@ -46,10 +54,14 @@ func meaning(err error) (batch.Class, string) {
 		return batch.NotSetUp, "give this user the right to read and write there"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return batch.Failed, "the disk is full: free some space, then run again; nothing is half-done"
+	case errors.Is(err, syscall.EFBIG):
+		return batch.Failed, "a limit on the size of files is in the way (ulimit -f): raise it, then run again; nothing is half-done"
 	case errors.Is(err, syscall.EROFS):
 		return batch.NotSetUp, "the file system is mounted read-only: mount it writable or choose another place"
 	case errors.Is(err, syscall.ENOTDIR):
 		return batch.NotSetUp, "a file is in the way of a folder: move it away, or choose another place"
+	case errors.Is(err, context.DeadlineExceeded):
+		return batch.Failed, "catalog or store does not answer: check the addresses and that this machine reaches them, then run again"
 	case errors.As(err, &name):
 		return batch.NotSetUp, "the host name does not resolve: check the address"
 	case errors.As(err, &dial):

@@ -58,6 +58,8 @@ type Options struct {
 	// bounds each offer and each reading of the table after it; the default is 60 s.
 	Attempts int
 	Timeout  time.Duration
+	// Answer bounds a question at the beginning: what the table is, and its creation; the default is 8 s.
+	Answer time.Duration
 	// Backoff is how long to wait before the given attempt (1, 2, …); the default doubles from 100 ms to 5 s, with
 	// jitter. Sleep waits; it may be replaced together with Now in tests.
 	Backoff func(attempt int) time.Duration
@@ -77,6 +79,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.KeepSnapshots, DefaultKeepSnapshots)
 	setDefault(&o.Attempts, 12)
 	setDefault(&o.Timeout, 60*time.Second)
+	setDefault(&o.Answer, 8*time.Second)
 	if o.Backoff == nil {
 		o.Backoff = backoff
 	}
@@ -152,6 +155,11 @@ func (i *Iceberg) load(ctx context.Context) (*table.Table, error) {
 	i.newest = t
 	i.mu.Unlock()
 	return t, nil
+}
+
+// soon bounds a question that somebody may be waiting for.
+func (i *Iceberg) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, i.options.Answer, fmt.Errorf("no answer within %s", i.options.Answer))
 }
 
 // shaped is a reading of the table with the given schema and spec: the newest one if it has them, else a fresh one.
