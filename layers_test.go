@@ -53,7 +53,8 @@ var layers = map[string]layer{
 	"lakesink/laketest":    {imports: vocabulary, tests: true},
 	"lakesink/rowtest":     {imports: []string{"columns"}, tests: true},
 	"rig":                  {tests: true},
-	"bench":                {imports: slices.Concat([]string{"cmd", "runner", "verify", "job", "rig"}, middle, vocabulary), tests: true},
+	"bench":                {imports: slices.Concat([]string{"cmd", "runner", "verify", "job", "rig", "lakesink/parquetfile"}, middle, vocabulary), tests: true},
+	"bench/weigh":          {std: true},
 	"examples/cron":        {},
 }
 
