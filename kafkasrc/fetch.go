@@ -264,7 +264,7 @@ func batchTooLarge(tp offsets.TopicPartition, err *tooLarge) error {
 	return &batch.Fault{
 		Class:   batch.BadRecords,
 		Message: tp.String(),
-		Hint:    "Raise the limit on the size of a record batch (maxBatchBytes), and with it the memory.",
+		Hint:    "Set the client property max.partition.fetch.bytes above what the batch needs, which raises this limit, and give more memory.",
 		Err:     err,
 	}
 }

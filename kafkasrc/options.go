@@ -25,8 +25,9 @@ type Options struct {
 	// FetchBytes is how much one Fetch asks for, 1 MiB if 0. The client properties max.partition.fetch.bytes and
 	// fetch.max.bytes come before it, the smaller of the two. A record batch that is larger is read all the same.
 	FetchBytes int
-	// MaxBatchBytes is the most that one record batch may need, compressed or not; 128 MiB if 0, at most 1 GiB. A
-	// larger one is an error that names it: the bound on what broken or hostile bytes can allocate.
+	// MaxBatchBytes is the most that one record batch may need, compressed or not; 128 MiB if 0, at most 1 GiB, and never
+	// less than the fetch size that the client properties ask for. A larger one is an error that names it: the bound on
+	// what broken or hostile bytes can allocate.
 	MaxBatchBytes int
 	// Limits bound how long anything is tried.
 	Limits Limits

@@ -48,6 +48,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if options.MaxBatchBytes == 0 {
 		options.MaxBatchBytes = defaultMaxBatchBytes
 	}
+	options.MaxBatchBytes = max(options.MaxBatchBytes, settings.fetchBytes)
 	s := &Source{options: options, settings: settings, limits: options.Limits.withDefaults(settings.backoff), dials: newDials()}
 	if s.pattern, err = options.Subscription.compile(); err != nil {
 		return nil, err

@@ -391,4 +391,9 @@ func TestFetchSizePropertiesComeBeforeTheOption(t *testing.T) {
 	if got := mustOpen(t, options).options.FetchBytes; got != 2000 {
 		t.Errorf("got fetch size %d, want 2000", got)
 	}
+	delete(options.Client, "fetch.max.bytes")
+	options.Client["max.partition.fetch.bytes"] = "200000000"
+	if got := mustOpen(t, options).options.MaxBatchBytes; got != 200_000_000 {
+		t.Errorf("got batch limit %d, want it raised to 200000000", got)
+	}
 }
