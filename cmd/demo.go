@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"sluice/batch"
 	"sluice/demo"
 	"sluice/progress"
 )
@@ -99,21 +100,26 @@ func (p *process) newStory(dir string) (*story, error) {
 // demoFolder makes the folder to work in. One that holds something is refused: it may be an earlier demo, whose table
 // knows nothing of the new broker, or anything else.
 func demoFolder(dir string) (string, error) {
+	made, err := makeFolder(dir)
+	if err != nil {
+		return "", &batch.Fault{Class: batch.NotSetUp, Message: "there is no folder for the demo", Err: err, Hint: "name one that can be written to with --" + flagDir}
+	}
+	entries, err := os.ReadDir(made)
+	if err == nil && len(entries) > 0 {
+		err = &usage{fmt.Errorf("--%s %s is not empty", flagDir, made), "name a new folder, or remove this one first"}
+	}
+	return made, err
+}
+
+func makeFolder(dir string) (string, error) {
 	if dir == "" {
 		return os.MkdirTemp("", "sluice-demo-")
 	}
 	dir, err := filepath.Abs(dir)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
 	if err != nil {
 		return "", err
 	}
-	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) > 0 {
-		err = &usage{fmt.Errorf("--%s %s is not empty", flagDir, dir), "name a new folder, or remove this one first"}
-	}
-	return dir, err
+	return dir, os.MkdirAll(dir, 0o755)
 }
 
 // jobFile is a job as small as they get.

@@ -93,7 +93,7 @@ func TestTheDemoNeedsAFolderOfItsOwn(t *testing.T) {
 	if got, err := os.ReadFile(mine); err != nil || string(got) != "name: mine\n" {
 		t.Errorf("got %q, %v, want the file as it was", got, err)
 	}
-	tellDemo(t, nil, "--output", "json", "--dir", mine).fails(1, mine)
+	tellDemo(t, nil, "--output", "json", "--dir", mine).fails(10, mine, "--dir")
 }
 
 // onLine calls do before it passes a line on that holds mark.
