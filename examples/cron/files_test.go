@@ -1,0 +1,90 @@
+package cron_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/job"
+)
+
+func TestTheWebhookPostsTheMessageAsJSON(t *testing.T) {
+	var posted []byte
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		posted, _ = io.ReadAll(r.Body) // what came shows below
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	text := "it's \"red\" \\ 50 % & more\n\tZürich\n"
+	post := func() error {
+		c := exec.Command("./alert-webhook")
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "WEBHOOK_URL=" + server.URL}
+		c.Stdin = strings.NewReader(text + "\x1b[31m")
+		return c.Run()
+	}
+	if err := post(); err != nil {
+		t.Fatal(err)
+	}
+	var body struct{ Text string }
+	if err := json.Unmarshal(posted, &body); err != nil || body.Text != text+"[31m" {
+		t.Errorf("got %s, %v, want %q", posted, err, text)
+	}
+	status = http.StatusInternalServerError
+	if err := post(); err == nil {
+		t.Error("got no error of a server that refuses")
+	}
+}
+
+func TestTheScriptsAreWellFormed(t *testing.T) {
+	for _, script := range []string{"sluice-cron", "alert-webhook", "cron.conf"} {
+		if out, err := exec.Command("bash", "-n", script).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", script, err, out)
+		}
+	}
+}
+
+var schedule = regexp.MustCompile(`^((\*|[0-9]+(-[0-9]+)?)(/[0-9]+)?\s+){5}\S`)
+
+func TestTheCrontabIsOneThatCronTakes(t *testing.T) {
+	text, err := os.ReadFile("crontab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		t.Error("cron ignores a last line without a line end")
+	}
+	jobs := 0
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case regexp.MustCompile(`^[A-Z_]+=[^$]*$`).MatchString(line):
+		case schedule.MatchString(line) && !strings.Contains(line, "%"):
+			jobs++
+		default:
+			t.Errorf("%q is no line of a crontab", line)
+		}
+	}
+	if jobs != 3 {
+		t.Errorf("got %d jobs, want 3", jobs)
+	}
+}
+
+func TestTheSampleJobLoads(t *testing.T) {
+	j, err := job.Load(job.Input{File: "orders.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Name != "orders" || j.Sink.Iceberg.Table != "sales.orders" || !slices.Equal(j.Source.Subscribe, []string{"orders"}) {
+		t.Errorf("got %s", j)
+	}
+}
