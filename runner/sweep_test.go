@@ -156,7 +156,7 @@ var modes = []mode{notApplied, answerLost, killed}
 
 // sweep strikes every request of a run in every mode, lets records arrive (or not), recovers and judges. It returns
 // the first violation, and which effects were struck.
-func sweep(m mutant, arrivals bool) (violation error, struck map[string]bool) {
+func sweep(m mutant, arrivals bool) (struck map[string]bool, violation error) {
 	struck = map[string]bool{}
 	for _, how := range modes {
 		for i := 0; ; i++ {
@@ -177,14 +177,14 @@ func sweep(m mutant, arrivals bool) (violation error, struck map[string]bool) {
 			}
 		}
 	}
-	return violation, struck
+	return struck, violation
 }
 
 func TestARunStruckAnywhereLosesAndDoublesNothing(t *testing.T) { synctest.Test(t, struckAnywhere) }
 
 func struckAnywhere(t *testing.T) {
 	for _, arrivals := range []bool{false, true} {
-		violation, struck := sweep(none, arrivals)
+		struck, violation := sweep(none, arrivals)
 		if violation != nil {
 			t.Errorf("arrivals %v: %v", arrivals, violation)
 		}
@@ -315,7 +315,7 @@ func TestTheSweepNoticesEveryMutant(t *testing.T) {
 	for _, m := range []mutant{noIdempotency, markerFirst, planRecomputed, filesDeleted, failureIsSuccess} {
 		t.Run(string(m), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				violation, _ := sweep(m, true)
+				_, violation := sweep(m, true)
 				if violation == nil {
 					t.Error("no run was wrong")
 				}
