@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,14 +28,31 @@ import (
 // asSluice is a variable that makes this test binary the program, for tests that need a process of its own.
 const asSluice = "RUN_AS_SLUICE"
 
+// fileSize is a variable that limits the size of files which that program may write.
+const fileSize = "RUN_WITH_FILE_SIZE"
+
 // terminate is the signal of a scheduler that wants a run to end.
 var terminate os.Signal = syscall.SIGTERM
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asSluice) != "" {
+		limitFiles(os.Getenv(fileSize))
 		os.Exit(cmd.Main(os.Args, os.Environ(), os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
+}
+
+func limitFiles(bytes string) {
+	n, err := strconv.ParseUint(bytes, 10, 63)
+	if bytes == "" {
+		return
+	}
+	if err == nil {
+		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n})
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // kafka is a broker, embedded or real, and what tests have put into it.
@@ -169,6 +187,13 @@ func (p *pipeline) without(flags ...string) *pipeline {
 			other.flags = slices.Delete(other.flags, at, at+2)
 		}
 	}
+	return &other
+}
+
+// brief is the pipeline with a lease that does not outlive its owner for long.
+func (p *pipeline) brief() *pipeline {
+	other := *p
+	other.flags = append(slices.Clone(p.flags), "--set", "run.lease=1s")
 	return &other
 }
 
