@@ -61,11 +61,9 @@ type deal struct {
 
 // judge reads from the table whether the batch is there. All that forbids to go on is an error.
 func (d *deal) judge(t *table.Table) (applied *batch.Applied, there bool, err error) {
-	c, name := d.commit, d.sink.TableName()
+	c := d.commit
 	if uuid := t.Metadata().TableUUID().String(); c.TableUUID != "" && uuid != c.TableUUID {
-		return nil, false, &batch.Fault{Class: batch.Inconsistent,
-			Message: fmt.Sprintf("table %s is not the one that batch %d was made for: its UUID is %s and was %s (dropped and created again)", name, c.Plan.Batch, uuid, c.TableUUID),
-			Hint:    "nothing was committed to the new table; bring the old one back, or start a new query with a new checkpoint"}
+		return nil, false, d.otherTable(t, uuid)
 	}
 	applied, err = appliedOf(t, c.Query)
 	if err != nil {
@@ -86,6 +84,10 @@ func (d *deal) judge(t *table.Table) (applied *batch.Applied, there bool, err er
 		return nil, false, d.overtaken(applied)
 	case applied.Batch < n-1:
 		return nil, false, d.gap(applied)
+	default:
+		if err := d.follows(applied.Ledger); err != nil {
+			return nil, false, err
+		}
 	}
 	for _, r := range c.Results {
 		if err := d.sink.sameShape(t, r.SchemaID, r.SpecID); err != nil {
@@ -93,6 +95,23 @@ func (d *deal) judge(t *table.Table) (applied *batch.Applied, there bool, err er
 		}
 	}
 	return applied, false, d.sink.checkClock(t)
+}
+
+// follows checks that the plan starts where the table says that the batch before it ended, in every partition: numbers
+// alone would let a plan through that was made from another checkpoint. It knows nothing of batches that Spark applied.
+func (d *deal) follows(ledger *batch.Ledger) error {
+	plan := d.commit.Plan
+	if ledger == nil || ledger.Batch != plan.Batch-1 {
+		return nil
+	}
+	for _, tp := range plan.Start.Partitions() {
+		if account, ok := ledger.Accounts[tp]; ok && account.Next != plan.Start[tp] {
+			return &batch.Fault{Class: batch.Inconsistent,
+				Message: fmt.Sprintf("batch %d starts at offset %d of %s, but table %s has that partition up to %d: two checkpoints claim the same query", plan.Batch, plan.Start[tp], tp, d.sink.TableName(), account.Next),
+				Hint:    "nothing was committed; find the other checkpoint (a copy of this one?) and keep the one whose plan the table has"}
+		}
+	}
+	return nil
 }
 
 // ours is the offer of ours that the table took, nil if none. The ledger names it, unless another run has already
@@ -219,6 +238,21 @@ func (d *deal) giveUp() error {
 	}
 	return &batch.Fault{Class: batch.Failed, Message: message, Err: d.answer,
 		Hint: "run again: the batch is written once more; if other writers commit to this table all the time, pause them for a moment"}
+}
+
+// otherTable is a table that took the place of the one that the batch was made for.
+func (d *deal) otherTable(t *table.Table, uuid string) error {
+	n, name := d.commit.Plan.Batch, d.sink.TableName()
+	for _, o := range d.offers {
+		if t.SnapshotByID(o.snapshot.SnapshotID) != nil {
+			return &batch.Fault{Class: batch.Inconsistent,
+				Message: fmt.Sprintf("batch %d was made for the table with UUID %s, and the catalog has committed it to another table %s with UUID %s, as snapshot %d", n, d.commit.TableUUID, name, uuid, o.snapshot.SnapshotID),
+				Hint:    "the catalog does not keep to its contract: stop all writers and roll that snapshot back"}
+		}
+	}
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("table %s is not the one that batch %d was made for: its UUID is %s and was %s (dropped and created again)", name, n, uuid, d.commit.TableUUID),
+		Hint:    "nothing was committed to the new table; bring the old one back, or run again: the next run says what the choices are"}
 }
 
 func (d *deal) rolledBack(a *batch.Applied) error {

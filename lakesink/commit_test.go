@@ -238,7 +238,7 @@ func TestALedgerOfManyPartitionsShrinksWithoutLeavings(t *testing.T) {
 		t.Errorf("got %d accounts, %v", len(a.Applied.Ledger.Accounts), err)
 	}
 	change(t, c, setProperties(map[string]string{batch.LedgerPrefix + queryID + ".99": "stale"}))
-	mustApply(t, s, queryID, planOf(1, 0, 10))
+	mustApply(t, s, queryID, planOf(1, 1<<40, 1<<40+10))
 	if _, ok := load(t, c).Properties()[batch.LedgerPrefix+queryID+".99"]; ok {
 		t.Error("a part that the ledger no longer has was left behind")
 	}

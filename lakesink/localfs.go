@@ -27,27 +27,36 @@ func init() {
 // returns.
 type durableFS struct{ iceio.LocalFS }
 
-// Create makes the file and, where they are missing, the folders above it.
+// Create makes the file and, where they are missing, the folders above it. Names that a table refers to are used once: a
+// file that is there already is an error, fs.ErrExist, and stays as it is.
 func (d durableFS) Create(name string) (iceio.FileWriter, error) {
-	path := localPath(name)
-	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	f, err := os.Create(path)
+	f, err := d.open(name, os.O_EXCL)
 	if err != nil {
 		return nil, err
 	}
-	return &durableFile{File: f}, nil
+	return f, nil
 }
 
-// WriteFile writes a whole file.
+// WriteFile writes a whole file. One that is there already is replaced.
 func (d durableFS) WriteFile(name string, content []byte) error {
-	f, err := d.Create(name)
+	f, err := d.open(name, os.O_TRUNC)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())
+}
+
+func (d durableFS) open(name string, flag int) (*durableFile, error) {
+	path := localPath(name)
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flag, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &durableFile{File: f}, nil
 }
 
 // Rename replaces what has the new name.

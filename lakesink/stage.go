@@ -221,14 +221,20 @@ func live(fs iceio.IO, manifests []iceberg.ManifestFile, content iceberg.Manifes
 	return n, nil
 }
 
-// icebergFiles are the results' files in the library's terms.
+// icebergFiles are the results' files in the library's terms. A file that is listed twice would be read twice.
 func icebergFiles(t *table.Table, results []batch.TaskResult) ([]iceberg.DataFile, error) {
 	var files []iceberg.DataFile
+	listed := map[string]bool{}
 	for r := range results {
 		for k := range results[r].Files {
+			path := results[r].Files[k].Path
+			if listed[path] {
+				return nil, fmt.Errorf("file %s is listed twice", path)
+			}
+			listed[path] = true
 			f, err := icebergFile(t, &results[r].Files[k])
 			if err != nil {
-				return nil, fmt.Errorf("file %s: %w", results[r].Files[k].Path, err)
+				return nil, fmt.Errorf("file %s: %w", path, err)
 			}
 			files = append(files, f)
 		}
