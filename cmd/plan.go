@@ -82,7 +82,7 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 	for _, r := range next.Ranges() {
 		shown.Ranges = append(shown.Ranges, progress.PlanRange{Topic: r.Topic, Partition: r.Partition, From: r.From, Until: r.Until, Records: r.Len()})
 	}
-	shown.EstimatedFiles = int64(runner.Tasks(next.Offsets(), workers(), int(l.job.Source.MinPartitions)))
+	shown.EstimatedFiles = int64(runner.Tasks(next.Offsets(), l.budget.workers, int(l.job.Source.MinPartitions)))
 	shown.EstimatedBytes = l.estimate(ctx, o, next.Offsets())
 	if shown.EstimatedBytes > 0 {
 		shown.EstimatedFiles = max(shown.EstimatedFiles, shown.EstimatedBytes/l.job.Sink.Iceberg.TargetFileSize)

@@ -3,8 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -25,6 +23,7 @@ import (
 // pipeline is the packages wired for one job. Fields of parts that were not asked for are nil.
 type pipeline struct {
 	job     *job.Job
+	budget  budget
 	runID   string
 	source  *kafkasrc.Source
 	catalog catalog.Catalog
@@ -37,7 +36,8 @@ type pipeline struct {
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.
 // After an error the pipeline has what was opened before it, and is to be closed as well.
 func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error) {
-	p := &pipeline{job: j, runID: uuid.Must(uuid.NewV7()).String()} // sorts by time: the newest record of a run is the last
+	p := &pipeline{job: j, budget: newBudget(j.Memory, cores(), j.Sink.Iceberg.Catalog.Warehouse),
+		runID: uuid.Must(uuid.NewV7()).String()} // sorts by time: the newest record of a run is the last
 	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
 		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
 	}
@@ -83,7 +83,7 @@ func (p *pipeline) openSink(ctx context.Context) (err error) {
 		return err
 	}
 	p.sink = lakesink.New(p.catalog, lakesink.Options{Table: to.Table, Catalog: options.String(), TargetFileBytes: to.TargetFileSize,
-		MemoryBytes: p.job.Memory / 2 / int64(workers()), ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()})
+		MemoryBytes: p.budget.files, RowGroupBytes: p.budget.rowGroup, ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()})
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
 			Isolation: j.Source.Isolation(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
-			Workers: workers(), MinPartitions: int(j.Source.MinPartitions),
+			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
 			Table: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
 		},
 	}
@@ -136,14 +136,6 @@ func sourceName(j *job.Job) string {
 		return fmt.Sprintf("KafkaV2[SubscribePattern[%s]]", s.SubscribePattern)
 	}
 	return fmt.Sprintf("KafkaV2[Assign[%v]]", s.Assign)
-}
-
-func workers() int { return runtime.GOMAXPROCS(0) }
-
-// limitMemory tells the garbage collector about the ceiling. It is a safety line, not what bounds memory: buffers are
-// bounded by construction, and a limit below the live set only burns CPU.
-func limitMemory(ceiling int64) {
-	debug.SetMemoryLimit(ceiling - ceiling/8)
 }
 
 // source and sink adapt the leaves, whose methods return their own types, to the runner's interfaces.

@@ -1,0 +1,65 @@
+package cmd
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// What the parts of a run take of the process's resident memory, measured with garbage collection at gcPercent
+// (docs/performance.md says how).
+const (
+	// programBytes are there before anything is read: the code that is mapped, libraries, the catalog.
+	programBytes = 64 << 20
+	// mappedBytes is the part of that which the garbage collector does not count: pages of the program's file.
+	mappedBytes = 48 << 20
+	// workerBytes is the least that a worker needs for fetches, columns, pages, the compressor and a row group.
+	workerBytes = 24 << 20
+	// uploadBytes is what it needs besides if its files go to an object store: parts on their way.
+	uploadBytes = 40 << 20
+	// readerBytes of a worker's memory are in use before its files.
+	readerBytes = 8 << 20
+
+	minRowGroupBytes = 16 << 20
+	maxRowGroupBytes = 128 << 20
+)
+
+// gcPercent lets the heap grow by half between collections. What a run keeps is small and mostly without pointers, so
+// a collection is cheap: against the default of 100 it takes about 2 % more CPU and a fifth less memory.
+const gcPercent = 50
+
+// budget is how the ceiling of memory is shared out.
+type budget struct {
+	// workers carry out tasks side by side: one a core, if the memory is enough for so many.
+	workers int
+	// files is what the files of one worker may hold, and rowGroup the size of their row groups before compression.
+	files, rowGroup int64
+}
+
+// newBudget shares out a ceiling between as many workers as there are cores, or fewer.
+func newBudget(ceiling int64, cores int, warehouse string) budget {
+	least := int64(workerBytes)
+	if isRemote(warehouse) {
+		least += uploadBytes
+	}
+	room := max(least, ceiling-programBytes)
+	workers := max(1, min(int64(cores), room/least))
+	each := room / workers
+	live := each * 100 / (100 + gcPercent) // the rest is garbage that has yet to be collected
+	return budget{workers: int(workers), files: live - readerBytes,
+		rowGroup: min(maxRowGroupBytes, max(minRowGroupBytes, each/3))}
+}
+
+func isRemote(place string) bool {
+	scheme, _, ok := strings.Cut(place, "://")
+	return ok && scheme != "file"
+}
+
+// limitMemory tells the garbage collector about the ceiling. It is a safety line, not what bounds memory: buffers are
+// bounded by construction, and a limit below what is in use only burns CPU.
+func limitMemory(ceiling int64) {
+	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(max(programBytes, ceiling-mappedBytes))
+}
+
+func cores() int { return runtime.GOMAXPROCS(0) }

@@ -1,0 +1,44 @@
+package cmd
+
+import "testing"
+
+func TestMemoryIsSharedOutBetweenAsManyWorkersAsFit(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		name            string
+		ceiling         int64
+		cores           int
+		warehouse       string
+		workers         int
+		files, rowGroup int64
+	}{
+		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 56 * mib, rowGroup: 32 * mib},
+		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 8, files: 8 * mib, rowGroup: 16 * mib},
+		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 3, files: 64*mib*2/3 - 8*mib, rowGroup: 64 * mib / 3},
+		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 8, files: 8 * mib, rowGroup: 16 * mib},
+		{name: "plenty makes row groups no larger than readers like", ceiling: 4096 * mib, cores: 4, warehouse: "/data/lake", workers: 4, files: 1008*mib*2/3 - 8*mib, rowGroup: 128 * mib},
+		{name: "too little still makes one worker", ceiling: 32 * mib, cores: 4, warehouse: "/data/lake", workers: 1, files: 8 * mib, rowGroup: 16 * mib},
+	} {
+		got := newBudget(c.ceiling, c.cores, c.warehouse)
+		if got.workers != c.workers || got.files != c.files || got.rowGroup != c.rowGroup {
+			t.Errorf("%s: got %+v, want %d workers, %d bytes of files, row groups of %d", c.name, got, c.workers, c.files, c.rowGroup)
+		}
+	}
+}
+
+// A worker's files, what it holds besides, and the garbage of both never exceed what the ceiling leaves.
+func TestMemoryOfAllWorkersFitsUnderTheCeiling(t *testing.T) {
+	for ceiling := int64(128 << 20); ceiling <= 8<<30; ceiling *= 2 {
+		for _, cores := range []int{1, 2, 3, 7, 16, 128} {
+			for _, warehouse := range []string{"/data/lake", "s3://lake/x"} {
+				b := newBudget(ceiling, cores, warehouse)
+				if b.workers < 1 || b.workers > cores || b.files <= 0 {
+					t.Errorf("%d bytes on %d cores for %s: got %+v", ceiling, cores, warehouse, b)
+				}
+				if used := int64(b.workers) * (b.files + readerBytes) * (100 + gcPercent) / 100; used > ceiling-programBytes {
+					t.Errorf("%d bytes on %d cores for %s: %d workers use %d bytes beside the program's %d", ceiling, cores, warehouse, b.workers, used, programBytes)
+				}
+			}
+		}
+	}
+}
