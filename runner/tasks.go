@@ -12,7 +12,7 @@ const minTaskOffsets = 32_000
 
 // Tasks is the number of tasks that a batch of so many offsets is cut into.
 func Tasks(total int64, workers, minTasks int) int {
-	n := min(int64(workers), (total+minTaskOffsets-1)/minTaskOffsets)
+	n := min(int64(max(1, workers)), (total+minTaskOffsets-1)/minTaskOffsets)
 	return int(min(max(n, int64(minTasks)), total))
 }
 
