@@ -113,7 +113,7 @@ func TestWhileOneRunIsStoppedTheOthersStandBack(t *testing.T) {
 	t.Parallel()
 	k := embedded(t, "orders")
 	p := newPipeline(t, k)
-	k.fill(t, "orders", 15, 0, 1)
+	k.fill(t, "orders", 10, 0, 1)
 	p.standBack(t)
 	p.wantAll(t, "orders")
 }
@@ -124,7 +124,7 @@ func (p *pipeline) standBack(t *testing.T) {
 	t.Helper()
 	winners, ended := make(chan *running, atOnce), make(chan *running, atOnce)
 	for range atOnce {
-		r := prepared(t, child(p.args("run", "--max-offsets-per-trigger", "2", "--wait", "2s")...))
+		r := prepared(t, child(p.args("run", "--max-offsets-per-trigger", "2", "--wait", "1s")...))
 		r.cmd.Env = append(r.cmd.Env, p.environ...)
 		r.cmd.Stdout = nil
 		out, err := r.cmd.StdoutPipe()

@@ -251,6 +251,11 @@ func TestWhatIsWrongAroundARunIsToldInTime(t *testing.T) {
 			}
 		})
 	}
+	p := newPipeline(t, k)
+	p.run(t)
+	all.Go(func() { // whoever looks while Kafka is away is told everything else
+		p.with("--bootstrap-servers", refusing(t)).do(t, "status").has("status", "lag", -1, "lastCommit", 0)
+	})
 	all.Wait()
 }
 

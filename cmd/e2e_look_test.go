@@ -125,8 +125,6 @@ func TestStatusSaysWhereTheQueryIsAndWritesNothing(t *testing.T) {
 	if want := []string{"orders-0 5 5 0", "orders-1 5 8 3"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	k.cluster.Close()
-	status().has("status", "lag", -1, "lastCommit", 0)
 }
 
 func TestValidateChecksEveryPartAndKeepsNothing(t *testing.T) {
