@@ -50,11 +50,16 @@ func newLakeWorld(t *testing.T) *lakeWorld {
 }
 
 // query is one run whose effects on store, catalog and files are numbered by one script.
-func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
+func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) { return w.queryOn(s, nil) }
+
+// queryOn is query with a word before every table commit.
+func (w *lakeWorld) queryOn(s *laketest.Script, beforeCommit func(table.Identifier)) (*runner.Query, *notices) {
 	said := &notices{}
+	tables := laketest.Wrap(w.catalog, s)
+	tables.BeforeCommit = beforeCommit
 	log := checkpoint.NewLog(scriptedStore{w.store, s})
 	log.Retain = 2
-	ice := lakesink.New(laketest.Wrap(w.catalog, s), lakesink.Options{Table: "db.orders", Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
+	ice := lakesink.New(tables, lakesink.Options{Table: "db.orders", Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
 		Sleep: func(context.Context, time.Duration) error { return nil }})
 	return &runner.Query{
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}}, Sink: lakeSink{ice}, Log: log, Lease: noLease{}, Reporter: said,
