@@ -125,9 +125,6 @@ func TestViewEndsAtTheLastStableOffsetAndTellsTheHighWatermark(t *testing.T) { /
 }
 
 func TestAnEndBelowWhatWasReachedIsAskedAgain(t *testing.T) { // https://github.com/apache/spark/pull/23324
-	b := newBroker(t, kfake.SeedTopics(2, "orders"))
-	b.produce(t, "orders", 0, 9)
-	b.produce(t, "orders", 1, 4)
 	known := offsets.Offsets{tp("orders", 0): 8, tp("orders", 1): 4}
 	for name, c := range map[string]struct {
 		stale int32
@@ -137,6 +134,9 @@ func TestAnEndBelowWhatWasReachedIsAskedAgain(t *testing.T) { // https://github.
 		"for good":     {1 << 20, `{"orders":{"0":5,"1":4}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			b := newBroker(t, kfake.SeedTopics(2, "orders"))
+			b.produce(t, "orders", 0, 9)
+			b.produce(t, "orders", 1, 4)
 			options := b.options(topics("orders"))
 			options.Client["isolation.level"] = "read_uncommitted"
 			s := mustOpen(t, options)
