@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	iceio "github.com/apache/iceberg-go/io"
 )
@@ -67,12 +68,34 @@ func (d durableFS) Rename(from, to string) error {
 	return syncFolder(filepath.Dir(localPath(to)))
 }
 
-// RenameNoReplace fails with fs.ErrExist if the new name is taken. The Hadoop catalog commits by it.
+// RenameNoReplace fails with fs.ErrExist if the new name is taken. The Hadoop catalog commits by it. A claim that a
+// killed process left behind makes way.
 func (d durableFS) RenameNoReplace(from, to string) error {
-	if err := d.LocalFS.RenameNoReplace(from, to); err != nil {
+	err := d.LocalFS.RenameNoReplace(from, to)
+	if errors.Is(err, fs.ErrExist) && abandoned(localPath(to)) {
+		if err := os.Remove(localPath(to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		err = d.LocalFS.RenameNoReplace(from, to)
+	}
+	if err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(localPath(to)))
+}
+
+// claimLives is how long a Hadoop catalog's claim on the next version counts. A writer renames its metadata to the claim
+// and, when nobody was faster, on to its name; killed in between it leaves the claim, and iceberg-go would let all others
+// fail for a minute. To take it from a writer that is merely slow does no harm: its last rename then fails, or publishes
+// what the claim's new owner wrote, and both read the table again.
+const claimLives = 5 * time.Second
+
+func abandoned(path string) bool {
+	if !strings.HasSuffix(path, ".metadata.json.claim") {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && time.Since(info.ModTime()) > claimLives
 }
 
 // durableFile syncs when it is closed.
