@@ -8,20 +8,25 @@ import (
 
 	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/io/gocloud/blobfs"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 )
 
-// An upload to an object store buffers parts: uploadBuffers of uploadPartBytes each. The library's own default is five
-// at a time; two keep a line busy and a worker's memory small.
+// An upload to an object store buffers parts: uploadBuffers of uploadPartBytes each, those on their way, the one that is
+// being filled, and the first, which is kept longest. The library's own default is five at a time; two keep a line busy
+// and a worker's memory small.
 const (
 	uploadPartBytes = 5 << 20
 	uploadParallel  = 2
-	uploadBuffers   = uploadParallel + 1
+	uploadBuffers   = uploadParallel + 2
 )
 
 // streamingFS is an object store that takes a file as a stream whose buffers we may size.
 type streamingFS interface {
 	NewWriter(ctx context.Context, path string, overwrite bool, options *blob.WriterOptions) (*blobfs.Writer, error)
+	// As gives the store's own client away, if it is of the type asked for.
+	As(client any) bool
 }
 
 // upload is a file on its way to the store. It becomes visible, whole, when it is closed; where the store is a local
@@ -45,7 +50,7 @@ func (w *Writer) create(path string) (*upload, error) {
 
 func (w *Writer) createIn(ctx context.Context, path string) (io.WriteCloser, error) {
 	if s, ok := w.fs.(streamingFS); ok {
-		return s.NewWriter(ctx, path, true, &blob.WriterOptions{BufferSize: uploadPartBytes, MaxConcurrency: uploadParallel})
+		return s.NewWriter(ctx, path, true, &blob.WriterOptions{BufferSize: uploadPartBytes, MaxConcurrency: uploadParallel, BeforeWrite: sendPartsAtOnce(s)})
 	}
 	fs, err := w.table.FS(ctx)
 	if err != nil {
@@ -56,6 +61,21 @@ func (w *Writer) createIn(ctx context.Context, path string) (io.WriteCloser, err
 		return nil, fmt.Errorf("the store cannot be written to (%T)", fs)
 	}
 	return out.Create(path)
+}
+
+// sendPartsAtOnce makes an upload to S3 send the first part when it is full. The library keeps 16 MiB back otherwise, in a
+// buffer that it lets double several times, to find out whether the file is larger.
+func sendPartsAtOnce(s streamingFS) func(as func(any) bool) error {
+	return func(as func(any) bool) error {
+		var manager *transfermanager.Client
+		var client *awss3.Client
+		if as(&manager) && s.As(&client) {
+			*manager = *transfermanager.New(client, func(o *transfermanager.Options) {
+				o.PartSizeBytes, o.Concurrency, o.MultipartUploadThreshold = uploadPartBytes, uploadParallel, uploadPartBytes
+			})
+		}
+		return nil
+	}
 }
 
 // Write passes bytes on.
