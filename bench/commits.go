@@ -186,7 +186,7 @@ func (s *smallBatches) execute(ctx context.Context, plan *batch.Plan) (*batch.Ta
 
 func smallRecords(r offsets.Range) *columns.Records {
 	records := &columns.Records{Topic: r.Topic, Key: columns.Array{Kind: columns.Binary}, Value: columns.Array{Kind: columns.Binary}}
-	maker := newOrders(r.Partition)
+	maker := newOrders(r.Partition, 0)
 	for at := r.From; at < r.Until; at++ {
 		key, value, when := maker.next()
 		records.Key.AppendBytes(key)

@@ -51,8 +51,8 @@ type bench struct {
 	cores  int
 	rounds int
 	// main is the corpus of the ratios; small and large are the backlogs whose memory is compared; wide has many
-	// partitions.
-	main, small, large, wide corpus
+	// partitions, noise is what nothing compresses.
+	main, small, large, wide, noise corpus
 }
 
 // sections are what can be measured, in order.
@@ -87,7 +87,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	b := &bench{report: &report{out: out, json: *asJSON}, cores: runtime.GOMAXPROCS(0), rounds: max(1, *rounds), broker: *broker,
-		main: corpus{*records, 8}, small: corpus{200_000, 8}, large: corpus{5_000_000, 8}, wide: corpus{400_000, 2000}}
+		main: corpus{Records: *records, Partitions: 8}, small: corpus{Records: 200_000, Partitions: 8}, large: corpus{Records: 5_000_000, Partitions: 8},
+		wide: corpus{Records: 400_000, Partitions: 2000}, noise: corpus{Records: 400_000, Partitions: 8, Random: 1024}}
 	done, err := b.prepare(ctx)
 	if err != nil {
 		return err

@@ -11,10 +11,11 @@ const (
 	targetGrowth = 1.1
 )
 
-// measureMemory compares the peak of resident memory of runs over backlogs of different size, and over many partitions.
+// measureMemory compares the peak of resident memory of runs over backlogs of different size, over many
+// partitions, and over records that no row group holds many of.
 func (b *bench) measureMemory(ctx context.Context) error {
 	b.begin("memory", fmt.Sprintf("largest resident set of a run with default settings, medians of %d rounds", b.rounds))
-	corpora := []corpus{b.small, b.large, b.wide}
+	corpora := []corpus{b.small, b.large, b.wide, b.noise}
 	for _, c := range corpora {
 		if err := b.provide(ctx, c); err != nil {
 			return err
@@ -31,7 +32,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		}
 	}
 	for i, c := range corpora {
-		b.add(of(fmt.Sprintf("%s records, %s partitions", thousands(c.Records), thousands(int64(c.Partitions))), "MiB", peaks[i]...).atMost(targetPeak))
+		b.add(of(c.String(), "MiB", peaks[i]...).atMost(targetPeak))
 	}
 	var growth []float64
 	for i := range b.rounds {

@@ -20,7 +20,7 @@ const batchBytes = 256 << 10
 // provide makes sure that the topic of the corpus is there, whole. What is there already is not produced again.
 func provide(ctx context.Context, broker string, c corpus) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.ZstdCompression()),
-		kgo.ProducerBatchMaxBytes(batchBytes), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedBytes(64<<20))
+		kgo.ProducerBatchMaxBytes(max(batchBytes, int32(c.Random)+1024)), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedBytes(64<<20))
 	if err != nil {
 		return fmt.Errorf("make a Kafka client for %s: %w", broker, err)
 	}
@@ -112,7 +112,7 @@ func pause(ctx context.Context, d time.Duration) error {
 func produce(ctx context.Context, client *kgo.Client, c corpus) error {
 	makers := make([]*orders, c.Partitions)
 	for p := range makers {
-		makers[p] = newOrders(int32(p))
+		makers[p] = newOrders(int32(p), c.Random)
 	}
 	var failure firstError
 	const stretch = 1000
