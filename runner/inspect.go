@@ -87,12 +87,9 @@ func (r *run) outlook() (Action, error) {
 	if err := r.fits(); err != nil {
 		return "", err
 	}
-	action, err := decide(r.log, r.table)
+	action, err := r.decision()
 	if err == nil && action == Replay {
-		err = r.sameTable(r.log.Plan)
-		if err == nil {
-			err = checkLoss(r.log.Plan.Start, r.log.Plan.TopicIDs, r.view)
-		}
+		err = checkLoss(r.log.Plan.Start, r.log.Plan.TopicIDs, r.view)
 	}
 	return action, err
 }

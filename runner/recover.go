@@ -2,6 +2,8 @@ package runner
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"sluice/batch"
 	"sluice/offsets"
@@ -67,6 +69,38 @@ func decide(log *batch.LogState, table *batch.Table) (Action, error) {
 		return Next, nil
 	}
 	return Mark, nil
+}
+
+// decision is decide for this run's query and table.
+func (r *run) decision() (Action, error) {
+	action, err := decide(r.log, r.table)
+	if err == nil && action == Replay {
+		err = r.sameTable(r.log.Plan)
+	}
+	if err != nil && r.table.Applied.Batch == batch.None && r.identity != nil && r.identity.Tables[mainTable] == r.table.UUID {
+		if id := r.namesake(); id != "" {
+			err = anotherID(r.query, id, r.Name)
+		}
+	}
+	return action, err
+}
+
+// namesake is another query of this name that the table remembers, empty if there is none.
+func (r *run) namesake() string {
+	for _, id := range slices.Sorted(maps.Keys(r.table.Queries)) {
+		if id != r.query && r.table.Queries[id] == r.Name {
+			return id
+		}
+	}
+	return ""
+}
+
+// anotherID is no question about lost rows: to read them again under another id would double them.
+func anotherID(query, other, name string) error {
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("the checkpoint's metadata says that this is query %s, of which the table knows nothing; what it holds of %q is by query %s", query, name, other),
+		Hint:    fmt.Sprintf(`if metadata was damaged or mixed up, write {"id":"%s"} there again; otherwise find out which query this checkpoint belongs to`, other),
+	}
 }
 
 // mayHide reports whether an expired part of the history could hold a snapshot younger than the plan. Sequence numbers

@@ -72,10 +72,7 @@ func (r *run) isolation() batch.Isolation {
 
 // recover makes checkpoint and table agree, and sets what the query has reached.
 func (r *run) recover(ctx context.Context) error {
-	action, err := decide(r.log, r.table)
-	if err == nil && action == Replay {
-		err = r.sameTable(r.log.Plan)
-	}
+	action, err := r.decision()
 	if err != nil {
 		err = r.reconsider(ctx, err)
 	}
