@@ -156,7 +156,7 @@ func (l *Lease) put(ctx context.Context, doc Holder, version Version) (Version, 
 // it, and when its time to live is over, even while a renewal waits for its answer.
 func (l *Lease) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 	var last atomic.Pointer[error]
-	expire := time.AfterFunc(l.TTL, func() { cancel(l.expired(last.Load())) })
+	expire := time.AfterFunc(l.TTL, func() { cancel(l.expired(ctx, last.Load())) })
 	defer expire.Stop()
 	tick := time.NewTicker(l.Renew)
 	defer tick.Stop()
@@ -183,8 +183,14 @@ func (l *Lease) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// expired is the fault of a lease that could not be renewed in time. It may still be ours, but nobody can rely on it.
-func (l *Lease) expired(last *error) error {
+// expired is the fault of a lease that was not renewed in time. It may still be ours, but nobody can rely on it. A
+// process that was stopped, or a machine that slept, finds that another run has it.
+func (l *Lease) expired(ctx context.Context, last *error) error {
+	ctx, cancel := context.WithTimeout(ctx, l.Renew)
+	defer cancel()
+	if doc, _, err := readHolder(ctx, l.store); err == nil && doc != nil && doc.Run != l.run {
+		return taken(doc.String(), nil)
+	}
 	fault := &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("the lease could not be renewed for %s", l.TTL), Hint: "see why the checkpoint's store does not answer, then run again"}
 	if last != nil {
 		fault.Err = *last
@@ -212,6 +218,10 @@ func (l *Lease) overtaken(ctx context.Context, cause error) error {
 	if doc, _, err := readHolder(ctx, l.store); err == nil && doc != nil {
 		by = doc.String()
 	}
+	return taken(by, cause)
+}
+
+func taken(by string, cause error) error {
 	return &batch.Fault{Class: batch.Fenced, Message: "the lease was taken over by " + by, Err: cause, Hint: "nothing to do: the other run goes on, nothing was harmed"}
 }
 

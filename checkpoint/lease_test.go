@@ -236,6 +236,35 @@ func TestALeaseThatCannotBeRenewedInTimeEndsTheWork(t *testing.T) {
 	})
 }
 
+// When a process that was stopped goes on, its renewal has long timed out: what counts is who has the lease by then.
+func TestAnOwnerThatSleptIsToldWhoHasTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := checkpoint.NewMemory("m")
+		s := &stuck{Store: m}
+		l := checkpoint.NewLease(s, "run-a")
+		held, _ := acquire(t, l)
+		s.off.Store(true)
+		dead(t, m, func(h *checkpoint.Holder) { h.Run, h.Epoch = "run-b", 2 })
+		time.Sleep(l.TTL)
+		synctest.Wait()
+		wantFault(t, context.Cause(held), batch.Fenced, "run-b")
+		noError(t, l.Release(t.Context()))
+	})
+}
+
+// stuck does not come back from replacing an object while it is off.
+type stuck struct {
+	checkpoint.Store
+	off atomic.Bool
+}
+
+func (w *stuck) PutIfMatch(ctx context.Context, key string, data []byte, version checkpoint.Version) (checkpoint.Version, error) {
+	if w.off.Load() {
+		time.Sleep(time.Minute)
+	}
+	return w.Store.PutIfMatch(ctx, key, data, version)
+}
+
 func TestAShortOutageDoesNotCostTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &switched{Store: checkpoint.NewMemory("m")}
