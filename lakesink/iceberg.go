@@ -126,6 +126,8 @@ type Iceberg struct {
 	// newest is the newest reading of the table. Writers take schema and location from it; no decision about a commit
 	// is ever made from it.
 	newest *table.Table
+
+	spare spareFiles
 }
 
 // New makes a sink for a table of a catalog. Every request goes through the given value.

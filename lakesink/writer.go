@@ -62,7 +62,7 @@ func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, s
 	if w.fs, err = t.FS(ctx); err != nil {
 		return nil, explain(fmt.Sprintf("open the store of table %s", i.TableName()), err)
 	}
-	if w.files, err = parquetfile.NewWriter(fields, i.fileOptions(t, task, attempt, w.fs)); err != nil {
+	if w.files, err = i.spare.take(fields, i.fileOptions(t, task, attempt, w.fs)); err != nil {
 		return nil, fmt.Errorf("data files of table %s: %w", i.TableName(), err)
 	}
 	return w, nil
@@ -202,7 +202,10 @@ func (w *Writer) Close(ctx context.Context) ([]batch.DataFile, error) {
 			return nil, err
 		}
 	}
-	w.done = true
+	if !w.done {
+		w.sink.spare.put(w.files)
+	}
+	w.done, w.files = true, nil
 	return w.finished, nil
 }
 

@@ -171,7 +171,7 @@ func (w *Writer) Close() (*Summary, error) {
 	for _, l := range w.layout.leaves {
 		s.Columns = append(s.Columns, l.summary())
 	}
-	w.err = errClosed
+	w.err, w.out = errClosed, nil // the writer may live on, the output need not
 	return s, nil
 }
 

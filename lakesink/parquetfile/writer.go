@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -60,6 +61,7 @@ func (o Options) withDefaults() Options {
 // file to file.
 type Writer struct {
 	options   Options
+	fields    []Field
 	layout    *layout
 	codec     codec
 	pageBytes int
@@ -88,7 +90,7 @@ func NewWriter(fields []Field, options Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{options: options, layout: newLayout(fields), codec: codec}
+	w := &Writer{options: options, fields: fields, layout: newLayout(fields), codec: codec}
 	if len(w.layout.leaves) == 0 {
 		return nil, errors.New("a Parquet file needs at least one column")
 	}
@@ -100,6 +102,20 @@ func NewWriter(fields []Field, options Options) (*Writer, error) {
 		l.page.reset(w.pageBytes)
 	}
 	return w, nil
+}
+
+// Reuse makes the writer good for other files, if they have the same fields and settings; the program's name and the
+// metadata may differ. It reports whether it did. What the writer holds in memory serves again, which is worth more than
+// all that a task allocates besides.
+func (w *Writer) Reuse(fields []Field, options Options) bool {
+	options = options.withDefaults()
+	same := options
+	same.CreatedBy, same.Metadata = w.options.CreatedBy, w.options.Metadata
+	if !reflect.DeepEqual(same, w.options) || !reflect.DeepEqual(fields, w.fields) {
+		return false
+	}
+	w.options, w.err = options, errClosed // until the next file begins
+	return true
 }
 
 // minPageBytes is the size below which pages cost more than they save.
