@@ -41,6 +41,10 @@ const (
 	dirMode  = 0o700
 	fileMode = 0o600
 
+	// lockWait is ample for what others do under the lock, and short enough for a run that meets a lock which is not let
+	// go to say so within ten seconds.
+	lockWait = 4 * time.Second
+
 	// Names that begin with a dot are ours and never listed.
 	tempDir  = ".tmp"
 	lockFile = ".lock"
@@ -52,7 +56,7 @@ func NewLocal(dir string) (*Local, error) {
 	if err != nil {
 		return nil, marked(ErrURL, err)
 	}
-	return &Local{dir: abs, lockWait: 10 * time.Second, link: os.Link, rename: renameExclusive}, nil
+	return &Local{dir: abs, lockWait: lockWait, link: os.Link, rename: renameExclusive}, nil
 }
 
 // String is file:// and the folder.
@@ -318,13 +322,15 @@ func (l *Local) locked(ctx context.Context, f func() error) error {
 		return err
 	}
 	defer file.Close() // which unlocks
-	ctx, cancel := context.WithTimeoutCause(ctx, l.lockWait, errors.New("another process has held the lock for "+l.lockWait.String()))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.lockWait, fmt.Errorf("%w for %s", errLockHeld, l.lockWait))
 	defer cancel()
 	if err := lock(ctx, file); err != nil {
 		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
 	return f()
 }
+
+var errLockHeld = errors.New("another process has held the lock")
 
 // localError turns what the system says into what a Store says.
 func localError(err error) error {
@@ -334,6 +340,8 @@ func localError(err error) error {
 		return err
 	case errors.Is(err, fs.ErrNotExist):
 		return marked(ErrNotFound, err)
+	case errors.Is(err, errLockHeld):
+		return &batch.Fault{Class: batch.Failed, Message: "the checkpoint is locked", Err: err, Hint: "a run on this checkpoint hangs or was stopped: end it or let it go on, then run again"}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return denied(err, "give the user that runs sluice read and write access to the checkpoint's folder")
 	case errors.Is(err, syscall.ENOTDIR):

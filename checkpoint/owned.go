@@ -76,8 +76,11 @@ type undecided struct {
 func (e *undecided) Error() string   { return fmt.Sprintf("%v; %s: %v", e.answer, e.what, e.why) }
 func (e *undecided) Unwrap() []error { return []error{ErrAmbiguous, e.why} }
 
-// hopeless reports whether putting the same bytes again cannot help: something has to be set up first.
-func hopeless(err error) bool { return batch.ClassOf(err) == batch.NotSetUp }
+// hopeless reports whether putting the same bytes again cannot help: something has to be set up first, or was waited for
+// long enough.
+func hopeless(err error) bool {
+	return batch.ClassOf(err) == batch.NotSetUp || errors.Is(err, errLockHeld)
+}
 
 // pauseFor waits, and reports whether it could wait to the end.
 func pauseFor(ctx context.Context, d time.Duration) bool {

@@ -1,8 +1,11 @@
 package cmd_test
 
 import (
-	"bufio"
-	"strings"
+	"bytes"
+	"database/sql"
+	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -118,6 +121,70 @@ func TestWhileOneRunIsStoppedTheOthersStandBack(t *testing.T) {
 	p.wantAll(t, "orders")
 }
 
+// asleep starts a run as a process and stops it, with SIGSTOP, when it has a batch in the table and holds no lock: one
+// that sleeps with a lock keeps everybody out until it wakes up, which is another story.
+func (p *pipeline) asleep(t *testing.T, more ...string) *running {
+	t.Helper()
+	r := prepared(t, child(p.args("run", more...)...))
+	r.cmd.Env = append(r.cmd.Env, p.environ...)
+	first := make(chan struct{})
+	r.cmd.Stdout = &firstBatch{to: &r.out, seen: func() { close(first) }}
+	r.start()
+	<-first
+	for {
+		r.signal(syscall.SIGSTOP)
+		if !p.lockHeld(t) {
+			return r
+		}
+		r.signal(syscall.SIGCONT)
+	}
+}
+
+func (r *running) signal(s os.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(s); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// lockHeld says whether somebody holds the lock of a local checkpoint or is writing to the SQLite catalog.
+func (p *pipeline) lockHeld(t *testing.T) bool {
+	t.Helper()
+	if f, err := os.OpenFile(filepath.Join(p.checkpoint(), ".lock"), os.O_RDWR, 0); err == nil {
+		defer f.Close() // which unlocks
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+			return true
+		}
+	}
+	if p.flag("--catalog-type") == "hadoop" {
+		return false
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.dir, "catalog.db")+"?_pragma=busy_timeout(0)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.Begin()
+	if err == nil {
+		err = tx.Rollback()
+	}
+	return err != nil
+}
+
+// firstBatch passes on what is written and notices the report of the first batch.
+type firstBatch struct {
+	to   io.Writer
+	once sync.Once
+	seen func()
+}
+
+func (f *firstBatch) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte(`{"type":"batch"`)) {
+		f.once.Do(f.seen)
+	}
+	return f.to.Write(p)
+}
+
 // standBack starts ten runs as processes and stops the first one that has a batch in the table, with SIGSTOP. The nine
 // others must stand back; then that one goes on and must end well. There must be enough for many batches of 2.
 func (p *pipeline) standBack(t *testing.T) {
@@ -126,27 +193,15 @@ func (p *pipeline) standBack(t *testing.T) {
 	for range atOnce {
 		r := prepared(t, child(p.args("run", "--max-offsets-per-trigger", "2", "--wait", "1s")...))
 		r.cmd.Env = append(r.cmd.Env, p.environ...)
-		r.cmd.Stdout = nil
-		out, err := r.cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r.cmd.Stdout = &firstBatch{to: &r.out, seen: func() { winners <- r }}
 		r.start()
 		go func() {
-			for lines := bufio.NewScanner(out); lines.Scan(); {
-				if strings.HasPrefix(lines.Text(), `{"type":"batch"`) && r.out.Len() == 0 {
-					winners <- r
-				}
-				r.out.WriteString(lines.Text() + "\n")
-			}
 			r.wait()
 			ended <- r
 		}()
 	}
 	winner := <-winners
-	if err := winner.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	winner.signal(syscall.SIGSTOP)
 	for range atOnce - 1 {
 		if r := <-ended; r == winner {
 			t.Fatalf("the run ended before it was stopped: %s", r.stderr)
@@ -154,8 +209,6 @@ func (p *pipeline) standBack(t *testing.T) {
 			r.fails(11, "is in use by run")
 		}
 	}
-	if err := winner.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	winner.signal(syscall.SIGCONT)
 	(<-ended).wants(0).has("summary", "caughtUp", true)
 }

@@ -256,7 +256,29 @@ func TestWhatIsWrongAroundARunIsToldInTime(t *testing.T) {
 	all.Go(func() { // whoever looks while Kafka is away is told everything else
 		p.with("--bootstrap-servers", refusing(t)).do(t, "status").has("status", "lag", -1, "lastCommit", 0)
 	})
+	q := newPipeline(t, k)
+	q.run(t)
+	holdLock(t, filepath.Join(q.checkpoint(), ".lock"))
+	all.Go(func() { // as if a run had been stopped while it held the lock
+		o := q.do(t, "run").fails(1, "the checkpoint is locked", "hangs or was stopped")
+		if ms := o.last("summary")["durationMs"].(float64); ms > float64(soon.Milliseconds()) {
+			t.Errorf("a checkpoint that is locked: took %v ms", ms)
+		}
+	})
 	all.Wait()
+}
+
+// holdLock holds the lock of a file until the test ends.
+func holdLock(t testing.TB, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (e place) judge(t *testing.T, name string, o *outcome) {

@@ -165,12 +165,12 @@ func newPipeline(t testing.TB, k *kafka) *pipeline {
 	return &pipeline{kafka: k, dir: dir, flags: []string{"--bootstrap-servers", k.addr, "--subscribe", "orders", "--warehouse", dir, "--table", tableOfTests}}
 }
 
-// with is the pipeline with other values for flags: a flag, its value, and so on.
+// with is the pipeline with other values for flags: a flag, its value, and so on. --set adds to what is set.
 func (p *pipeline) with(pairs ...string) *pipeline {
 	other := *p
 	other.flags = slices.Clone(p.flags)
 	for i := 0; i < len(pairs); i += 2 {
-		if at := slices.Index(other.flags, pairs[i]); at >= 0 {
+		if at := slices.Index(other.flags, pairs[i]); at >= 0 && pairs[i] != "--set" {
 			other.flags = slices.Delete(other.flags, at, at+2)
 		}
 		other.flags = append(other.flags, pairs[i], pairs[i+1])
