@@ -162,6 +162,34 @@ func TestAHadoopCatalogInAFolder(t *testing.T) {
 	p.do(t, "verify", "--source").wants(0).has("verify", "verdict", "proved", "rows", 21)
 }
 
+func TestAWarehouseOfADifficultName(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	k.fill(t, "orders", 5, 0, 1)
+	for _, name := range []string{"it's a lake, ü", "a%41", "what? #1"} {
+		p := newPipeline(t, k).in(name)
+		p.run(t, "--max-batches", "1", "--max-offsets-per-trigger", "5")
+		o := call(t, nil, slices.Concat([]string{"sluice", "run"}, p.flags)...).wants(0)
+		if strings.Contains(o.stdout, "iceberg_scan") { // DuckDB would not find its files
+			t.Errorf("%s: got\n%s\nwant no line to paste that does not work", name, o.stdout)
+		}
+		p.do(t, "verify", "--source").wants(0).has("verify", "verdict", "proved", "rows", 10)
+		if found := files(t, p.dir, "*.parquet"); len(found) != 2 {
+			t.Errorf("%s: got data files %v, want two in the warehouse", name, found)
+		}
+		h := newPipeline(t, k).in(name).with("--catalog-type", "hadoop")
+		h.do(t, "run").fails(10, "hadoop catalog", name)
+		h.leftNothing(t, name)
+	}
+}
+
+// in is the pipeline in a warehouse of another name.
+func (p *pipeline) in(name string) *pipeline {
+	other := p.with("--warehouse", filepath.Join(filepath.Dir(p.dir), name))
+	other.dir = other.flag("--warehouse")
+	return other
+}
+
 func TestACheckpointInMemoryLivesAsLongAsTheProcess(t *testing.T) {
 	t.Parallel()
 	k := embedded(t, "orders")

@@ -82,6 +82,10 @@ func openHadoop(_ context.Context, o CatalogOptions) (catalog.Catalog, error) {
 			"use a catalog of type sql with this warehouse, or a local folder", nil)
 	}
 	path := localPath(o.Warehouse)
+	if escaped := (&url.URL{Path: path}).EscapedPath(); escaped != path {
+		return nil, notSetUp(fmt.Sprintf("a hadoop catalog cannot be in %s: its tables' files would go to %s, for it takes paths for URIs", path, escaped),
+			"choose a folder without spaces and special characters in its path, or a catalog of type sql", nil)
+	}
 	properties := iceberg.Properties(maps.Clone(o.Properties))
 	c, err := hadoop.NewCatalog(o.Name, path, properties)
 	if err != nil {
