@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/catalog/hadoop"
 	sqlcatalog "github.com/apache/iceberg-go/catalog/sql"
-
-	_ "modernc.org/sqlite" // the driver behind sql catalogs
+	"modernc.org/sqlite" // also the driver behind sql catalogs
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // CatalogOptions say where tables are registered and where new ones live.
@@ -114,7 +115,7 @@ func openDatabase(ctx context.Context, path string, o CatalogOptions) (catalog.C
 	if err != nil {
 		return nil, explain(fmt.Sprintf("open the catalog %s", path), err)
 	}
-	if err := db.PingContext(ctx); err != nil {
+	if err := connect(ctx, db); err != nil {
 		return nil, errors.Join(explain(fmt.Sprintf("open the catalog %s", path), err), db.Close())
 	}
 	properties := iceberg.Properties{}
@@ -125,6 +126,21 @@ func openDatabase(ctx context.Context, path string, o CatalogOptions) (catalog.C
 		return nil, errors.Join(explain(fmt.Sprintf("open the catalog %s", path), err), db.Close())
 	}
 	return &ownedSQL{c, db}, nil
+}
+
+// connect makes the first connection. The first one ever switches the database to WAL, and for that SQLite does not wait
+// whatever its busy_timeout: processes that come at the same moment are told at once that it is locked.
+func connect(ctx context.Context, db *sql.DB) error {
+	for patience := time.Now().Add(2 * time.Second); ; {
+		err := db.PingContext(ctx)
+		var busy *sqlite.Error
+		if !errors.As(err, &busy) || busy.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(patience) {
+			return err
+		}
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // ownedSQL closes the database with the catalog.
