@@ -12,12 +12,12 @@ func TestMemoryIsSharedOutBetweenAsManyWorkersAsFit(t *testing.T) {
 		workers         int
 		files, rowGroup int64
 	}{
-		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 56 * mib, rowGroup: 32 * mib},
-		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 8, files: 8 * mib, rowGroup: 16 * mib},
-		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 3, files: 64*mib*2/3 - 8*mib, rowGroup: 64 * mib / 3},
-		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 8, files: 8 * mib, rowGroup: 16 * mib},
-		{name: "plenty makes row groups no larger than readers like", ceiling: 4096 * mib, cores: 4, warehouse: "/data/lake", workers: 4, files: 1008*mib*2/3 - 8*mib, rowGroup: 128 * mib},
-		{name: "too little still makes one worker", ceiling: 32 * mib, cores: 4, warehouse: "/data/lake", workers: 1, files: 8 * mib, rowGroup: 16 * mib},
+		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 96*mib*100/140 - 8*mib, rowGroup: 24 * mib},
+		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 8, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib},
+		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 3, files: 64*mib*100/140 - 8*mib, rowGroup: 16 * mib},
+		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 8, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib},
+		{name: "plenty makes row groups no larger than readers like", ceiling: 4096 * mib, cores: 4, warehouse: "/data/lake", workers: 4, files: 1008*mib*100/140 - 8*mib, rowGroup: 128 * mib},
+		{name: "too little still makes one worker", ceiling: 32 * mib, cores: 4, warehouse: "/data/lake", workers: 1, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib},
 	} {
 		got := newBudget(c.ceiling, c.cores, c.warehouse)
 		if got.workers != c.workers || got.files != c.files || got.rowGroup != c.rowGroup {
