@@ -127,7 +127,9 @@ func (r *run) oldTable() error {
 	}
 	switch was := r.identity.Tables[mainTable]; {
 	case was == "" || r.table.Exists && was == r.table.UUID:
-		return nil
+		return nil // wherever its catalog is now
+	case r.identity.Sink != r.SinkName:
+		return anotherQuery(fmt.Sprintf("sink was %s and is %s", r.identity.Sink, r.SinkName))
 	case !r.table.Exists:
 		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table %s is gone; this query wrote to the one with UUID %s", r.Table, was),
 			Hint: "bring the table back, or " + lostRowsHint + " with a new table"}
@@ -171,16 +173,21 @@ func (r *run) checkIdentity(ctx context.Context) error {
 	return nil
 }
 
+func anotherQuery(changes string) error {
+	return &batch.Fault{Class: batch.Inconsistent, Message: "this checkpoint belongs to another query: " + changes,
+		Hint: "use the checkpoint of this query, or give the changed one a new name and checkpoint"}
+}
+
 func (r *run) sameQuery(was, is *batch.Identity) error {
 	var changes []string
 	for _, c := range []struct{ what, was, is string }{{"name", was.Name, is.Name}, {"Kafka cluster", was.ClusterID, is.ClusterID}, {"sink", was.Sink, is.Sink}} {
-		if c.was != c.is && c.was != "" {
+		moved := c.what == "sink" && maps.Equal(was.Tables, is.Tables) // the same table in a catalog that moved
+		if c.was != c.is && c.was != "" && !moved {
 			changes = append(changes, fmt.Sprintf("%s was %s and is %s", c.what, c.was, c.is))
 		}
 	}
 	if len(changes) > 0 {
-		return &batch.Fault{Class: batch.Inconsistent, Message: "this checkpoint belongs to another query: " + list(changes),
-			Hint: "use the checkpoint of this query, or give the changed one a new name and checkpoint"}
+		return anotherQuery(list(changes))
 	}
 	if r.CheckKeys == nil {
 		return nil

@@ -404,8 +404,12 @@ func TestACheckpointBelongsToOneQuery(t *testing.T) {
 	w.drain(t, nil)
 	w.arrive()
 	for name, change := range map[string]func(*runner.Query){
-		"name":          func(q *runner.Query) { q.Name = "payments" },
-		"sink":          func(q *runner.Query) { q.SinkName = "another lake" },
+		"name": func(q *runner.Query) { q.Name = "payments" },
+		"sink": func(q *runner.Query) {
+			elsewhere := newLake()
+			elsewhere.uuid = "uuid-2"
+			q.SinkName, q.Sink.(*sink).lake = "another lake", elsewhere
+		},
 		"Kafka cluster": func(q *runner.Query) { w.kafka.cluster = "cluster-2" },
 	} {
 		w.refuses(t, batch.Inconsistent, change, name)
@@ -421,6 +425,9 @@ func TestACheckpointBelongsToOneQuery(t *testing.T) {
 		}
 	}, "format was raw")
 	w.drain(t, nil)
+	if _, _, err := w.run(func(q *runner.Query) { q.SinkName = "the same table in a catalog that moved" }); err != nil {
+		t.Errorf("got %v, want the table to be recognised", err)
+	}
 }
 
 func TestALossStopsARunBeforeAnythingIsWritten(t *testing.T) {
