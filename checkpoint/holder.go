@@ -80,6 +80,6 @@ func (h *Holder) String() string {
 
 // held is the fault of a lease that another run holds on to.
 func (h *Holder) held(store Store) error {
-	return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("%s is in use by %s", store, h),
+	return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("another run is active: %s is in use by %s", store, h),
 		Hint: fmt.Sprintf("nothing to do if that run is alive; if it is dead, its lease runs out %s after its last sign of life (%s)", h.TTL(), h.Heartbeat.UTC().Format(time.RFC3339))}
 }

@@ -40,6 +40,8 @@ const (
 	// The folder is for its owner alone: plans name topics and tables.
 	dirMode  = 0o700
 	fileMode = 0o600
+	// What it lies in is not: a warehouse that the checkpoint is first to make is for its readers. The umask applies.
+	parentMode = 0o777
 
 	// lockWait is ample for what others do under the lock, and short enough for a run that meets a lock which is not let
 	// go to say so within ten seconds.
@@ -205,7 +207,7 @@ func versionOf(f *os.File, data []byte) (Version, error) {
 // install writes data to a temporary file and gives it its name by place, which is link or rename.
 func (l *Local) install(key string, data []byte, place func(from, to string) error) (Version, error) {
 	path := l.path(key)
-	if err := makeDir(filepath.Dir(path)); err != nil {
+	if err := l.makeDir(filepath.Dir(path)); err != nil {
 		return "", err
 	}
 	temp, version, err := l.writeTemp(data)
@@ -249,7 +251,7 @@ func isUnsupported(err error) bool {
 
 func (l *Local) writeTemp(data []byte) (path string, version Version, err error) {
 	dir := filepath.Join(l.dir, tempDir)
-	if err := makeDir(dir); err != nil {
+	if err := l.makeDir(dir); err != nil {
 		return "", "", err
 	}
 	l.tidied.Do(func() { removeStale(dir) })
@@ -285,8 +287,16 @@ func removeStale(dir string) {
 	}
 }
 
+// makeDir makes a folder of the store, and the store's own first.
+func (l *Local) makeDir(dir string) error {
+	if err := makeDir(l.dir, dirMode, parentMode); err != nil {
+		return err
+	}
+	return makeDir(dir, dirMode, dirMode)
+}
+
 // makeDir makes a folder with its parents so that they survive a power failure.
-func makeDir(dir string) error {
+func makeDir(dir string, mode, parents fs.FileMode) error {
 	stat, err := os.Stat(dir)
 	if err == nil && !stat.IsDir() {
 		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
@@ -295,10 +305,10 @@ func makeDir(dir string) error {
 		return err
 	}
 	parent := filepath.Dir(dir)
-	if err := makeDir(parent); err != nil {
+	if err := makeDir(parent, parents, parents); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return syncDir(parent)
@@ -314,7 +324,7 @@ func syncDir(dir string) error {
 
 // locked runs f while no other process or goroutine does.
 func (l *Local) locked(ctx context.Context, f func() error) error {
-	if err := makeDir(l.dir); err != nil {
+	if err := makeDir(l.dir, dirMode, parentMode); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(filepath.Join(l.dir, lockFile), os.O_CREATE|os.O_RDWR, fileMode)

@@ -30,7 +30,7 @@ func jobFlags() []cli.Flag {
 		if k.Flag == "" {
 			continue
 		}
-		usage := firstSentence(k.Doc) + fmt.Sprintf(" (%s; `%s`)", k.Path, strings.ToUpper(k.Type))
+		usage := strings.ReplaceAll(firstSentence(k.Doc), "`", "") + fmt.Sprintf(" (%s; `%s`)", k.Path, strings.ToUpper(k.Type))
 		if k.Default != "" {
 			usage += " [" + k.Default + "]"
 		}

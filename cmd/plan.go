@@ -102,6 +102,8 @@ func (l *pipeline) estimate(ctx context.Context, o *runner.Outlook, n int64) int
 // startOrigin says why the query begins where it does: the question asked most about startingOffsets.
 func (l *pipeline) startOrigin(o *runner.Outlook) string {
 	switch {
+	case o.Replay != nil:
+		return fmt.Sprintf("plan %d of the checkpoint, as it was written", o.Replay.Batch)
 	case o.Log.Plan != nil:
 		return fmt.Sprintf("the end of batch %d in the checkpoint", o.Log.Plan.Batch)
 	case o.Log.Start != nil:

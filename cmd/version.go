@@ -37,8 +37,13 @@ func (p *process) showVersion(c *cli.Context) error {
 	v := &progress.Version{Version: Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Libraries: map[string]string{}}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range build.Settings {
-			if s.Key == "vcs.revision" {
+			switch s.Key {
+			case "vcs.revision":
 				v.Commit = s.Value
+			case "vcs.time":
+				v.Built = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
 			}
 		}
 		for _, m := range build.Deps {

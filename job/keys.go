@@ -72,7 +72,7 @@ var keys = []*Key{
 		Doc: "Cut a batch into at least so many pieces that can be read side by side. Without it the planner decides."}),
 	key("source.includeHeaders", func(j *Job) *bool { return &j.Source.IncludeHeaders }, truth, Key{
 		Class: NextBatch, Default: "false", Flag: "include-headers",
-		Doc: "Adds a column with the headers of each record."}),
+		Doc: "Adds a column with the headers of each record. A table that is there already needs that column first."}),
 
 	key("value.format", func(j *Job) *string { return &j.Value.Format }, oneOf("raw"), Key{
 		Class: NewQuery, Default: "raw", Allowed: []string{"raw"},

@@ -172,7 +172,7 @@ func countOf(least int64) func(string) (int64, error) {
 }
 
 func size(least int64) kind[int64] {
-	want := "a size of at least " + formatSize(least) + ", such as 256MiB or 64KB"
+	want := "a size of at least " + formatSize(least) + ", such as 256MiB or 500MB"
 	return scalar("size", want, func(s string) (int64, error) {
 		n, err := parseSize(s)
 		if err == nil && n < least {

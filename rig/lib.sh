@@ -142,7 +142,7 @@ ports() {
     while [ "$first" -lt 32000 ]; do # above, the kernel hands out ports to clients
         taken=
         for ((port = first; port < first + $2; port++)); do
-            if listening "$port"; then
+            if unavailable "$port"; then
                 taken=1
                 break
             fi
@@ -155,6 +155,9 @@ ports() {
     done
     fail "no $2 free ports in a row from $1 up" "stop other servers, or name a port with --port"
 }
+
+# unavailable PORT: may a server that is to be started not have the port?
+unavailable() { listening "$1"; }
 
 # choosing_ports: hold the lock of the machine under which ports are chosen.
 choosing_ports() { locked "${TMPDIR:-/tmp}/sluice-rig-ports.$(id -u).lock"; }

@@ -40,8 +40,24 @@ func checkLoss(positions offsets.Offsets, topicIDs map[string]string, view *offs
 		return nil
 	}
 	return &batch.Fault{Class: batch.DataLoss, Message: "records are gone from Kafka: " + list(losses),
-		Hint: "nothing was read or changed; to go on without those records start a new query (new name and checkpoint) with startingOffsets at the log's start, and raise the topic's retention above the longest pause of this job",
+		Hint: fmt.Sprintf("nothing was read or changed; to go on without those records start a new query (new name and checkpoint, --new-query) with startingOffsets %s, which is where this one stands, "+
+			"or the log's start where it has moved on; and raise the topic's retention above the longest pause of this job", resumption(positions, recreated, view)),
 	}
+}
+
+// resumption is where a new query has to start so that what is still there is read once: at the positions reached, but
+// at the log's start where that is later, or where the topic is another one.
+func resumption(positions offsets.Offsets, recreated map[string]bool, view *offsets.View) offsets.Offsets {
+	starts := offsets.Offsets{}
+	for tp, bounds := range view.Partitions {
+		at, read := positions[tp]
+		switch {
+		case !read, recreated[tp.Topic], bounds.Start > at, bounds.HighWatermark < at:
+			at = bounds.Start
+		}
+		starts[tp] = at
+	}
+	return starts
 }
 
 // list joins the first few of many.

@@ -100,7 +100,39 @@ func (r *run) admit(ctx context.Context) (string, error) {
 			Message: fmt.Sprintf("the checkpoint is empty, but the table holds batches that query %q may have written: %s", r.Name, strings.Join(suspects, ", ")),
 			Hint:    "point checkpoint at the folder that was used before; if it is lost, --adopt ID continues where the table is; --new-query starts over and reads from startingOffsets"}
 	}
+	if !r.NewQuery {
+		if err := r.readAlready(ctx, table); err != nil {
+			return "", err
+		}
+	}
 	return uuid.NewString(), nil
+}
+
+// readAlready refuses a new query whose records another query has put into the same table: a job that was renamed, and
+// with that got an empty checkpoint, would put them there again.
+func (r *run) readAlready(ctx context.Context, table *batch.Table) error {
+	for _, id := range slices.Sorted(maps.Keys(table.Queries)) {
+		other, err := r.Sink.Table(ctx, id)
+		if err != nil {
+			return err
+		}
+		if other.Applied.Ledger == nil {
+			continue
+		}
+		var again []string
+		for _, tp := range r.start.Partitions() {
+			if a, ok := other.Applied.Ledger.Accounts[tp]; ok && a.First < a.Next && r.start[tp] < a.Next {
+				again = append(again, fmt.Sprintf("%s up to %d", tp, a.Next))
+			}
+		}
+		if len(again) > 0 {
+			return &batch.Fault{Class: batch.Inconsistent,
+				Message: fmt.Sprintf("the checkpoint is empty, but query %q (%s) has read the same records into this table: %s", table.Queries[id], id, list(again)),
+				Hint: fmt.Sprintf("if the job was renamed, give it its old name and checkpoint; to take over from that query use startingOffsets %s; --new-query puts the records there again",
+					other.Applied.Ledger.Next())}
+		}
+	}
+	return nil
 }
 
 // openTable reads the table and makes it if this checkpoint never had one.

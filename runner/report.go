@@ -116,7 +116,7 @@ func (r *run) finish(ctx context.Context, err error) *progress.Summary {
 		}
 	}
 	s.DurationMs = r.Now().Sub(r.started).Milliseconds()
-	if r.query != "" {
+	if r.query != "" && (r.held || batch.ClassOf(err) != batch.Fenced) { // one that only found another at work is no run of the query
 		r.record(ctx, err, s)
 	}
 	if r.held {

@@ -237,6 +237,24 @@ func TestALostCheckpointIsNeverTakenForANewQuery(t *testing.T) {
 	}
 }
 
+// A job that is renamed gets another default checkpoint, an empty one: without a look at the other queries' ledgers it
+// would read everything into the same table again, and every row would look right.
+func TestARenamedJobDoesNotReadEverythingAgain(t *testing.T) {
+	w := newWorld()
+	w.drain(t, nil)
+	id := w.queryID(t)
+	w.store = checkpoint.NewMemory("renamed")
+	rename := func(q *runner.Query) { q.Name = "renamed" }
+	w.refuses(t, batch.Inconsistent, rename, id, "t-0 up to 8", `{"t":{"0":8,"1":4}}`, "--new-query")
+	if keys, err := w.store.List(context.Background(), "", ""); err != nil || len(keys) > 0 {
+		t.Errorf("the refused run left %v (%v)", keys, err)
+	}
+	w.arrive()
+	if s, _, err := w.run(func(q *runner.Query) { rename(q); q.Source.(*source).latest = true }); err != nil || s.Records != 0 {
+		t.Errorf("from the end it read %d records, %v", s.Records, err)
+	}
+}
+
 func TestANewQueryIntoAnOldTableReadsEverythingAgainIfAsked(t *testing.T) {
 	w := newWorld()
 	w.drain(t, nil)
