@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -71,8 +72,13 @@ func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
 	return nil
 }
 
+// openSource connects to the broker. Options that do not fit are plain errors there, what the broker says is a fault.
 func (p *pipeline) openSource(ctx context.Context) (err error) {
 	p.source, err = kafkasrc.Open(ctx, sourceOptions(p.job))
+	var fault *batch.Fault
+	if err != nil && ctx.Err() == nil && !errors.As(err, &fault) {
+		return &usage{fmt.Errorf("source: %w", err), "correct the job; nothing was touched"}
+	}
 	return err
 }
 
