@@ -129,7 +129,7 @@ func (faulty) WriteHeader(int) { panic(http.ErrAbortHandler) }
 func TestEachAnswerOfTheStoreMayBeLostOnce(t *testing.T) {
 	bucket := rig.S3(t)
 	k, topic := real(t, 2)
-	p := reading(t, k, topic).inBucket(bucket, "lossy").brief().with("--max-offsets-per-trigger", "10")
+	p := reading(t, k, topic).inBucket(bucket, "lossy").with("--max-offsets-per-trigger", "10")
 	rows, failed := 0, 0
 	for at := int64(1); ; at++ {
 		var seen atomic.Int64
@@ -160,7 +160,7 @@ func TestEachAnswerOfTheStoreMayBeLostOnce(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d runs failed", failed, rows/10)
-	p.patient().run(t).has("summary", "caughtUp", true)
+	p.run(t).has("summary", "caughtUp", true)
 	p.exact(t, rows)
 	if failed > 0 {
 		t.Errorf("%d of %d runs failed over one lost answer", failed, rows/10)

@@ -114,7 +114,7 @@ func TestErrorsShowNoSecrets(t *testing.T) {
 	p.environ = []string{"SLUICE_SOURCE_KAFKA_SECURITY_PROTOCOL=SSL", "SLUICE_SOURCE_KAFKA_SSL_KEYSTORE_TYPE=PEM", "SLUICE_SOURCE_KAFKA_SSL_KEYSTORE_KEY=hunter1",
 		"SLUICE_SOURCE_KAFKA_SSL_KEYSTORE_CERTIFICATE_CHAIN=hunter2"}
 	o := p.do(t, "run")
-	if o.fails(64, "ssl.keystore"); strings.Contains(o.stdout+o.stderr, "hunter") {
+	if o.fails(10, "ssl.keystore"); strings.Contains(o.stdout+o.stderr, "hunter") {
 		t.Errorf("got %s%s", o.stdout, o.stderr)
 	}
 }

@@ -104,7 +104,7 @@ func (s *Source) clientOptions() ([]kgo.Opt, error) {
 	if s.settings.tls {
 		config, err := s.settings.files.config()
 		if err != nil {
-			return nil, err
+			return nil, &batch.Fault{Class: batch.NotSetUp, Message: "read the keys and certificates for Kafka", Err: err, Hint: "Mend the ssl properties of source.kafka, or the files they name."}
 		}
 		options = append(options, kgo.DialTLSConfig(config))
 	}

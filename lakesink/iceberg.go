@@ -12,7 +12,9 @@ package lakesink
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/url"
 	"strings"
@@ -150,6 +152,10 @@ func (i *Iceberg) load(ctx context.Context) (*table.Table, error) {
 		return nil, notSetUp(fmt.Sprintf("table name %q has no namespace", i.options.Table), "name the table as namespace.table, for instance sales.orders", nil)
 	}
 	t, err := i.catalog.LoadTable(ctx, i.table)
+	if errors.Is(err, fs.ErrNotExist) && !isMissing(err) {
+		// Who is slow may be told of metadata that a later commit has removed meanwhile: the catalog has newer ones.
+		t, err = i.catalog.LoadTable(ctx, i.table)
+	}
 	if err != nil {
 		return nil, err
 	}
