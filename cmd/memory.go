@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -35,6 +36,8 @@ type budget struct {
 	workers int
 	// files is what the files of one worker may hold, and rowGroup the size of their row groups before compression.
 	files, rowGroup int64
+	// wanted is the ceiling at which every core has a worker.
+	wanted int64
 }
 
 // newBudget shares out a ceiling between as many workers as there are cores, or fewer.
@@ -48,7 +51,15 @@ func newBudget(ceiling int64, cores int, warehouse string) budget {
 	each := room / workers
 	live := each * 100 / (100 + gcPercent) // the rest is garbage that has yet to be collected
 	return budget{workers: int(workers), files: live - readerBytes,
-		rowGroup: min(maxRowGroupBytes, max(minRowGroupBytes, each/4))}
+		rowGroup: min(maxRowGroupBytes, max(minRowGroupBytes, each/4)), wanted: programBytes + int64(cores)*least}
+}
+
+// idleCores says what keeps cores from working; empty if nothing does.
+func (b budget) idleCores(cores int) string {
+	if b.workers >= cores {
+		return ""
+	}
+	return fmt.Sprintf("memory is enough for %d workers on %d cores: --memory %dMiB makes all of them work", b.workers, cores, b.wanted>>20)
 }
 
 func isRemote(place string) bool {

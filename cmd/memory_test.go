@@ -42,3 +42,18 @@ func TestMemoryOfAllWorkersFitsUnderTheCeiling(t *testing.T) {
 		}
 	}
 }
+
+func TestCoresThatMemoryKeepsIdleAreToldWithTheCure(t *testing.T) {
+	for _, warehouse := range []string{"/data/lake", "s3://lake/x"} {
+		short := newBudget(256<<20, 16, warehouse)
+		if short.idleCores(16) == "" || short.workers >= 16 {
+			t.Errorf("%s: got nothing told of %d workers on 16 cores", warehouse, short.workers)
+		}
+		if enough := newBudget(short.wanted, 16, warehouse); enough.workers != 16 || enough.idleCores(16) != "" {
+			t.Errorf("%s: got %d workers with the memory that was asked for, want 16", warehouse, enough.workers)
+		}
+		if less := newBudget(short.wanted-1, 16, warehouse); less.workers != 15 {
+			t.Errorf("%s: got %d workers with less than that, want 15", warehouse, less.workers)
+		}
+	}
+}

@@ -78,6 +78,9 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 	if next == nil {
 		return shown
 	}
+	if idle := l.budget.idleCores(cores()); idle != "" {
+		shown.Notes = append(shown.Notes, idle)
+	}
 	shown.Batch, shown.Records = next.Batch, next.Offsets()
 	for _, r := range next.Ranges() {
 		shown.Ranges = append(shown.Ranges, progress.PlanRange{Topic: r.Topic, Partition: r.Partition, From: r.From, Until: r.Until, Records: r.Len()})
