@@ -159,3 +159,14 @@ func TestTheOutputOfARunIsRead(t *testing.T) {
 		t.Error("text that is no JSON is taken")
 	}
 }
+
+func TestHowIdleTheMachineIs(t *testing.T) {
+	before := parseTicks("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3 4\n")
+	after := parseTicks("cpu  130 0 60 850 60 0 0 0 0 0\ncpu0 1 2 3 4\n")
+	if got := after.idleSince(before); got != 0.6 {
+		t.Errorf("got %v, want 0.6", got)
+	}
+	if got := parseTicks("").idleSince(parseTicks("")); got != 1 {
+		t.Errorf("got %v of a system that does not tell, want 1", got)
+	}
+}

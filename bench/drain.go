@@ -22,6 +22,8 @@ const (
 
 // round is what was measured in turn.
 type round struct {
+	// idle is the part of all cores that nobody used just before.
+	idle   float64
 	run    cost
 	told   told
 	fetch  work
@@ -58,6 +60,9 @@ func (b *bench) provide(ctx context.Context, c corpus) error {
 
 func (b *bench) drainRound(ctx context.Context) (r round, err error) {
 	a := assignment{Broker: b.broker, Corpus: b.main, Workers: b.cores}
+	if r.idle, err = b.awaitQuiet(ctx); err != nil {
+		return r, err
+	}
 	if r.run, r.told, err = b.freshRun(ctx, b.main); err != nil {
 		return r, err
 	}
@@ -159,6 +164,7 @@ func (b *bench) reportDrain(rounds []round) {
 		of("run: of the wall, table commits", "s", each(rounds, func(r round) float64 { return r.told.phase("commitBatch") })...),
 		of("run: of the wall, plans and markers", "s", each(rounds, func(r round) float64 { return r.told.phase("walCommit", "commitOffsets") })...),
 		of("run: peak memory", "MiB", each(rounds, func(r round) float64 { return mebibytes(r.run.Peak) })...),
+		of("machine idle before the round", "", each(rounds, func(r round) float64 { return r.idle })...),
 		of("data files", "B/row", each(rounds, func(r round) float64 { return float64(r.told.summary.Bytes) / n })...),
 	)
 }
@@ -167,26 +173,39 @@ func (w work) perRow() float64 { return float64(w.CPU.Nanoseconds()) / float64(w
 
 func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
-// reportAllocations counts allocations of a run: these do not depend on how busy the machine is.
+// reportAllocations counts allocations: these do not depend on how busy the machine is. What a record costs is told from
+// what a process and a batch cost by the difference of two runs of one batch each.
 func (b *bench) reportAllocations(ctx context.Context) error {
-	in, err := b.insideRun(ctx, b.main, "")
+	if err := b.provide(ctx, b.small); err != nil {
+		return err
+	}
+	whole, err := b.insideRun(ctx, b.main, "")
 	if err != nil {
 		return err
 	}
-	n := float64(b.main.Records)
-	b.add(of("run: allocations, all of the process", "/row", float64(in.Objects)/n).atMost(targetAllocations),
-		of("run: bytes allocated", "B/row", float64(in.Bytes)/n),
-		of("run: garbage collections", "", float64(in.Collections)))
+	large, err := b.insideRun(ctx, b.main, "", "--max-offsets-per-trigger", "none")
+	if err != nil {
+		return err
+	}
+	small, err := b.insideRun(ctx, b.small, "", "--max-offsets-per-trigger", "none")
+	if err != nil {
+		return err
+	}
+	n, more := float64(b.main.Records), float64(b.main.Records-b.small.Records)
+	b.add(of("allocations to read and write a record", "/row", (float64(large.Objects)-float64(small.Objects))/more).atMost(targetAllocations),
+		of("bytes allocated to read and write a record", "B/row", (float64(large.Bytes)-float64(small.Bytes))/more),
+		of("allocations of the whole process", "/row", float64(whole.Objects)/n),
+		of("garbage collections of the whole process", "", float64(whole.Collections)))
 	return nil
 }
 
 // insideRun drains a corpus by a sluice inside a child of ours.
-func (b *bench) insideRun(ctx context.Context, c corpus, profile string) (in inside, err error) {
+func (b *bench) insideRun(ctx context.Context, c corpus, profile string, more ...string) (in inside, err error) {
 	warehouse, discard, err := b.folder()
 	if err != nil {
 		return in, err
 	}
 	defer discard()
-	_, err = b.child(ctx, "inside", assignment{Args: b.runArgs(c, warehouse), Profile: profile}, &in)
+	_, err = b.child(ctx, "inside", assignment{Args: b.runArgs(c, warehouse, more...), Profile: profile}, &in)
 	return in, err
 }

@@ -95,3 +95,56 @@ func brokerVersion(root string) string {
 	}
 	return "(version unknown)"
 }
+
+// quietEnough is the part of all cores that must be idle before a measurement of time, if somebody waits for that.
+const quietEnough = 0.85
+
+// awaitQuiet waits until the machine is quiet or the time for that is over, and says how idle it is; 1 where the system
+// does not tell.
+func (b *bench) awaitQuiet(ctx context.Context) (idle float64, err error) {
+	deadline := time.Now().Add(b.quiet)
+	for {
+		before := readTicks()
+		if err := pause(ctx, 500*time.Millisecond); err != nil {
+			return 0, err
+		}
+		idle = readTicks().idleSince(before)
+		if idle >= quietEnough || !time.Now().Before(deadline) {
+			return idle, nil
+		}
+	}
+}
+
+// ticks are what all cores did since the system was started.
+type ticks struct{ idle, all float64 }
+
+func readTicks() (t ticks) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return t
+	}
+	return parseTicks(string(text))
+}
+
+// parseTicks reads the first line of /proc/stat: user, nice, system, idle, iowait and more, in ticks.
+func parseTicks(text string) (t ticks) {
+	line, _, _ := strings.Cut(text, "\n")
+	for i, field := range strings.Fields(line) {
+		var n float64
+		if _, err := fmt.Sscan(field, &n); err != nil {
+			continue // the name of the line
+		}
+		t.all += n
+		if i == 4 || i == 5 { // waiting for a disk is idle too
+			t.idle += n
+		}
+	}
+	return t
+}
+
+func (t ticks) idleSince(before ticks) float64 {
+	if t.all <= before.all {
+		return 1
+	}
+	return (t.idle - before.idle) / (t.all - before.all)
+}

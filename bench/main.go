@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"sluice/rig"
 )
@@ -50,6 +51,7 @@ type bench struct {
 	sluice string
 	cores  int
 	rounds int
+	quiet  time.Duration
 	// main is the corpus of the ratios; small and large are the backlogs whose memory is compared; wide has many
 	// partitions, noise is what nothing compresses.
 	main, small, large, wide, noise corpus
@@ -82,11 +84,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	rounds := flags.Int("rounds", 5, "measure everything so many times")
 	only := flags.String("only", sectionNames(), "measure only these `SECTIONS`")
 	records := flags.Int64("records", 2_000_000, "records of the main corpus")
+	quiet := flags.Duration("quiet", 0, "before each round of drain wait at most so long for a machine that nobody else uses")
 	broker := flags.String("broker", "", "use the Kafka broker at this `ADDRESS` instead of the rig's")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	b := &bench{report: &report{out: out, json: *asJSON}, cores: runtime.GOMAXPROCS(0), rounds: max(1, *rounds), broker: *broker,
+	b := &bench{report: &report{out: out, json: *asJSON}, cores: runtime.GOMAXPROCS(0), rounds: max(1, *rounds), quiet: *quiet, broker: *broker,
 		main: corpus{Records: *records, Partitions: 8}, small: corpus{Records: 200_000, Partitions: 8}, large: corpus{Records: 5_000_000, Partitions: 8},
 		wide: corpus{Records: 400_000, Partitions: 2000}, noise: corpus{Records: 400_000, Partitions: 8, Random: 1024}}
 	done, err := b.prepare(ctx)

@@ -29,7 +29,7 @@ type starter struct {
 	weigh, self string
 	// scratch is a folder of this benchmark alone.
 	scratch string
-	// memory is the address space that nobody is measured in: environment for every child.
+	// environ is added to the environment of what is run.
 	environ []string
 }
 
