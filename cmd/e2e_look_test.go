@@ -202,7 +202,7 @@ func TestTextForPeople(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant it to say %q", verb, o.stdout, want)
 		}
 	}
-	if o = call(t, nil, "sluice", "run", "--help").wants(0); !strings.Contains(o.stdout, "--max-offsets-per-trigger") || !strings.Contains(o.stdout, "Exit codes:") {
+	if o = call(t, nil, "sluice", "run", "--help").wants(0); !strings.Contains(o.stdout, "--max-offsets-per-trigger") || !strings.Contains(o.stdout, "Exit codes:") || !strings.Contains(o.stdout, "--help, -h") {
 		t.Errorf("got help\n%s", o.stdout)
 	}
 }
