@@ -65,6 +65,7 @@ func (p *process) app() *cli.App {
 	for _, c := range app.Commands {
 		c.OnUsageError = usageError
 		c.HideHelpCommand = true
+		c.Flags = append(c.Flags, cli.HelpFlag) // the library adds it too late to be listed
 	}
 	return app
 }
