@@ -36,16 +36,16 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "sluice")
-	if err != nil {
+	if scratch, err = os.MkdirTemp("", "sluice"); err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "sluice"), ".")
+	path := filepath.Join(scratch, "sluice")
+	build := exec.Command("go", "build", "-o", path, ".")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
-	return filepath.Join(dir, "sluice"), nil
+	return path, nil
 })
 
 // program is the shipped program with arguments; the first of args is its name.

@@ -39,8 +39,15 @@ func TestMain(m *testing.M) {
 		limitFiles(os.Getenv(fileSize))
 		os.Exit(cmd.Main(os.Args, os.Environ(), os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if scratch != "" {
+		os.RemoveAll(scratch)
+	}
+	os.Exit(code)
 }
+
+// scratch is a folder that all tests share, and that is removed after them; empty if none of them made one.
+var scratch string
 
 func limitFiles(bytes string) {
 	n, err := strconv.ParseUint(bytes, 10, 63)
