@@ -58,8 +58,9 @@ func TestForeignReadersSeeEveryRowOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []rig.Row
+	var from int64
 	for n := range int64(30) {
-		from, until := 10*n, 10*n+10
+		until := from + 10
 		if n == 17 {
 			until = from // an empty batch among them
 		}
@@ -68,6 +69,7 @@ func TestForeignReadersSeeEveryRowOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows = append(append(rows, rowsOf(0, from, until)...), rowsOf(1, from, until)...)
+		from = until
 	}
 	got := read(append([]string{"--catalog-db", filepath.Join(dir, "catalog.db"), "--catalog-name", "default", "--table", tableName}, rawFilters...)...)
 	wantReading(t, got, rows)
