@@ -61,6 +61,8 @@ type Field struct {
 	Type Type
 	// Required fields have no nulls.
 	Required bool
+	// Doc is what people are told of the column; nothing depends on it.
+	Doc string
 }
 
 // Schema is the columns of a row in order.
