@@ -39,7 +39,10 @@ var layers = map[string]layer{
 	"demo":   {},
 
 	"kafkasrc":             {imports: vocabulary},
-	"decode":               {imports: vocabulary},
+	"decode":               {imports: slices.Concat([]string{"decode/malformed"}, vocabulary)},
+	"decode/ddl":           {imports: []string{"columns"}, std: true},
+	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
+	"decode/malformed":     {std: true},
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"checkpoint":           {imports: vocabulary},
