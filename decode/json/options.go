@@ -1,6 +1,7 @@
 package json
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,6 +98,8 @@ type node struct {
 	name     string
 	// quick is the name with the quote that ends it, empty for a name that JSON may have to escape.
 	quick string
+	// head and mask are the first bytes of quick, up to eight, for one comparison.
+	head, mask uint64
 	// path is where it stands in the schema.
 	path string
 	// children are the fields, the element, or key and value.
@@ -154,6 +157,11 @@ func (c *compiler) node(n *node, f *columns.Field, path string) error {
 	*n = node{name: f.Name, path: path, kind: f.Type.Kind, typ: &f.Type, required: f.Required}
 	if strings.IndexFunc(f.Name, mayBeEscaped) < 0 {
 		n.quick = f.Name + `"`
+		var head, mask [8]byte
+		for i := range copy(head[:], n.quick) {
+			mask[i] = 0xff
+		}
+		n.head, n.mask = binary.LittleEndian.Uint64(head[:]), binary.LittleEndian.Uint64(mask[:])
 	}
 	switch n.kind {
 	case columns.Struct:

@@ -2,6 +2,7 @@ package json
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"time"
@@ -219,7 +220,12 @@ func (p *Parser) object(n *node, children []columns.Array, row int) bool {
 		}
 		at := p.i
 		k, ok := p.field(n, next)
-		if !ok || !p.colon() {
+		if !ok {
+			return false
+		}
+		if p.i < len(p.b) && p.b[p.i] == ':' {
+			p.i++
+		} else if !p.colon() {
 			return false
 		}
 		if k < 0 {
@@ -268,9 +274,10 @@ func (p *Parser) missing(n *node, children []columns.Array, row int) bool {
 // schema, so the field that is next is tried first, before the name is even read.
 func (p *Parser) field(n *node, next int) (int, bool) {
 	if next < len(n.children) {
-		quick := n.children[next].quick
-		if rest := p.b[p.i+1:]; quick != "" && len(rest) >= len(quick) && string(rest[:len(quick)]) == quick {
-			p.i += 1 + len(quick)
+		f, rest := &n.children[next], p.b[p.i+1:]
+		if size := len(f.quick); size > 0 && len(rest) >= max(size, 8) && (binary.LittleEndian.Uint64(rest)^f.head)&f.mask == 0 &&
+			(size <= 8 || string(rest[8:size]) == f.quick[8:]) {
+			p.i += 1 + size
 			return next, true
 		}
 	}

@@ -29,12 +29,11 @@ func (s *scanner) fail(reason malformed.Reason, at int, detail string, a ...any)
 // space passes white space and returns the byte that follows, without passing it, or 0 at the end.
 func (s *scanner) space() byte {
 	for s.i < len(s.b) {
-		switch c := s.b[s.i]; c {
-		case ' ', '\n', '\t', '\r':
-			s.i++
-		default:
+		c := s.b[s.i]
+		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return c
 		}
+		s.i++
 	}
 	return 0
 }
@@ -68,11 +67,13 @@ func (s *scanner) literal(word string) bool {
 
 // open passes the bracket that begins an array or object, close the one that ends it.
 func (s *scanner) open() bool {
-	if s.depth++; s.depth > s.limit {
-		return s.fail(malformed.Depth, s.i, "arrays and objects are nested deeper than %d", s.limit)
-	}
 	s.i++
-	return true
+	s.depth++
+	return s.depth <= s.limit || s.tooDeep()
+}
+
+func (s *scanner) tooDeep() bool {
+	return s.fail(malformed.Depth, s.i-1, "arrays and objects are nested deeper than %d", s.limit)
 }
 
 func (s *scanner) close() {
@@ -251,24 +252,21 @@ func (s *scanner) numeral() ([]byte, bool) {
 // numeralSize is how long the number is that b begins with, and whether it is whole: if not, a digit is missing there.
 func numeralSize(b []byte) (int, bool) {
 	i := 0
-	if i < len(b) && b[i] == '-' {
-		i++
+	if len(b) > 0 && b[0] == '-' {
+		i = 1
 	}
-	digits := func() bool {
-		from := i
-		for i < len(b) && isDigit(b[i]) {
-			i++
-		}
-		return i > from
-	}
+	from := i
 	if i < len(b) && b[i] == '0' {
 		i++
-	} else if !digits() {
+	} else {
+		i = digitsEnd(b, i)
+	}
+	if i == from {
 		return i, false
 	}
 	if i < len(b) && b[i] == '.' {
-		i++
-		if !digits() {
+		from = i + 1
+		if i = digitsEnd(b, from); i == from {
 			return i, false
 		}
 	}
@@ -277,11 +275,18 @@ func numeralSize(b []byte) (int, bool) {
 		if i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
 		}
-		if !digits() {
-			return i, false
-		}
+		from = i
+		i = digitsEnd(b, from)
+		return i, i > from
 	}
 	return i, true
+}
+
+func digitsEnd(b []byte, i int) int {
+	for i < len(b) && isDigit(b[i]) {
+		i++
+	}
+	return i
 }
 
 // skip passes any value, and finds everything that is wrong with its text.
