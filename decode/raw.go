@@ -108,19 +108,27 @@ const (
 	minMillis = math.MinInt64 / 1000
 )
 
-// micros turns milliseconds into microseconds, and -1 into null.
+// micros turns the records' milliseconds into microseconds, and -1 into null.
 func micros(a *columns.Array, records *columns.Records) error {
 	a.Reset()
-	for i, ms := range records.Timestamps[:records.Rows] {
-		if ms > maxMillis || ms < minMillis {
-			return beyondMicros(records, i)
+	for i := range records.Rows {
+		if err := appendMicros(a, records, i); err != nil {
+			return err
 		}
-		a.Int64s = append(a.Int64s, ms*1000)
-		if ms != -1 {
-			a.AppendPresent()
-		} else {
-			a.AppendNull()
-		}
+	}
+	return nil
+}
+
+func appendMicros(a *columns.Array, records *columns.Records, row int) error {
+	ms := records.Timestamps[row]
+	if ms > maxMillis || ms < minMillis {
+		return beyondMicros(records, row)
+	}
+	a.Int64s = append(a.Int64s, ms*1000)
+	if ms != -1 {
+		a.AppendPresent()
+	} else {
+		a.AppendNull()
 	}
 	return nil
 }

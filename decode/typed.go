@@ -1,0 +1,328 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/decode/malformed"
+)
+
+// Parser reads the value of one record into columns (decode/json).
+type Parser interface {
+	// Schema is the columns that Append fills.
+	Schema() columns.Schema
+	// Append adds the row of value to dst, which columns.Make made for the schema. A malformed value is a
+	// *malformed.Error, and leaves dst as it was; any other error ends the batch.
+	Append(dst []columns.Array, value []byte) error
+}
+
+// Policy says what becomes of a record that is no row.
+type Policy uint8
+
+// The policies.
+const (
+	// Fail ends the batch with a BadRecords fault that names the record.
+	Fail Policy = iota
+	// AsNull makes a row whose columns of the schema are null; the kafka_ columns tell which record it was. For a
+	// tombstone that is the row it stands for.
+	AsNull
+	// Drop leaves the record out. It is for tombstones alone.
+	Drop
+	// Reject hands the record to TypedOptions.Rejected and leaves it out.
+	Reject
+)
+
+// TypedOptions are the choices that a job has.
+type TypedOptions struct {
+	// NoMetadata leaves the kafka_ columns out; nothing then tells where a row came from.
+	NoMetadata bool
+	// Headers adds kafka_headers.
+	Headers bool
+	// RawValue adds kafka_value, the bytes that the columns were read from.
+	RawValue bool
+	// OnMalformed is Fail, AsNull or Reject.
+	OnMalformed Policy
+	// OnTombstone is about records without a value: AsNull, Drop, Reject, or Fail.
+	OnTombstone Policy
+	// Rejected is handed every record that Reject leaves out, as row of records, in order and before Decode returns. An
+	// error of it ends the batch. records and why are valid during the call alone.
+	Rejected func(records *columns.Records, row int, why *malformed.Error) error
+}
+
+// Typed gives the columns of a schema, read from the records' values, and columns about the record: kafka_key,
+// kafka_value (RawValue), kafka_topic, kafka_partition, kafka_offset, kafka_timestamp, kafka_headers (Headers). It is
+// used by one goroutine.
+type Typed struct {
+	parser  Parser
+	options TypedOptions
+	schema  columns.Schema
+	// width is how many of the schema's columns the parser fills.
+	width int
+	rows  columns.Batch
+	// own holds the memory of the columns that else alias the records; it is used when a record is left out.
+	own []columns.Array
+	// kept are the records that became rows.
+	kept []int
+	// required is a column that cannot be null, empty if there is none.
+	required string
+}
+
+// The columns about the record.
+const (
+	kafkaKey       = "kafka_key"
+	kafkaValue     = "kafka_value"
+	kafkaTopic     = "kafka_topic"
+	kafkaPartition = "kafka_partition"
+	kafkaOffset    = "kafka_offset"
+	kafkaTimestamp = "kafka_timestamp"
+	kafkaHeaders   = "kafka_headers"
+)
+
+// NewTyped makes a decoder of values that parser reads. A choice that cannot work with the schema is a NotSetUp fault.
+func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
+	t := &Typed{parser: parser, options: o, schema: slices.Clone(parser.Schema()), width: len(parser.Schema())}
+	for _, f := range t.schema {
+		if f.Required && t.required == "" {
+			t.required = f.Name
+		}
+	}
+	t.schema = append(t.schema, metadata(o)...)
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	t.rows.Columns = columns.Make(t.schema)
+	t.own = columns.Make(t.schema)
+	return t, nil
+}
+
+func metadata(o TypedOptions) columns.Schema {
+	value := columns.Field{Name: kafkaValue, Type: columns.Type{Kind: columns.Binary}}
+	if o.NoMetadata {
+		if o.RawValue {
+			return columns.Schema{value}
+		}
+		return nil
+	}
+	schema := columns.Schema{{Name: kafkaKey, Type: columns.Type{Kind: columns.Binary}}}
+	if o.RawValue {
+		schema = append(schema, value)
+	}
+	schema = append(schema, columns.Schema{
+		{Name: kafkaTopic, Type: columns.Type{Kind: columns.String}, Required: true},
+		{Name: kafkaPartition, Type: columns.Type{Kind: columns.Int32}, Required: true},
+		{Name: kafkaOffset, Type: columns.Type{Kind: columns.Int64}, Required: true},
+		{Name: kafkaTimestamp, Type: columns.Type{Kind: columns.TimestampTZ}},
+	}...)
+	if o.Headers {
+		schema = append(schema, columns.Field{Name: kafkaHeaders, Type: headersType()})
+	}
+	return schema
+}
+
+func (t *Typed) check() error {
+	unfit := func(message, hint string) error {
+		return &batch.Fault{Class: batch.NotSetUp, Message: message, Hint: hint}
+	}
+	seen := map[string]bool{}
+	for _, f := range t.schema {
+		if name := strings.ToLower(f.Name); seen[name] {
+			return unfit(fmt.Sprintf("the schema has a column %s, which is the name of a column about the record", f.Name),
+				"Rename the field, or switch the kafka_ columns off.")
+		} else {
+			seen[name] = true
+		}
+	}
+	switch o := t.options; {
+	case o.OnMalformed == AsNull && t.required != "":
+		return unfit(fmt.Sprintf("malformed records cannot become null: column %s is NOT NULL", t.required),
+			"Set onMalformed to fail or deadLetter, or leave NOT NULL out.")
+	case o.OnMalformed == Drop:
+		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail, null or deadLetter.")
+	case o.Headers && o.NoMetadata:
+		return unfit("headers are wanted, and the kafka_ columns are switched off", "Switch one of the two.")
+	case (o.OnMalformed == Reject || o.OnTombstone == Reject) && o.Rejected == nil:
+		return fmt.Errorf("decode: records are to be rejected and nothing takes them")
+	}
+	return nil
+}
+
+// Schema is the parser's columns and those about the record.
+func (t *Typed) Schema() columns.Schema { return t.schema }
+
+// Decode reads the rows of records; some records may give none. All is valid until the next call, and some of it aliases
+// the records.
+//
+// A value that is null is a tombstone. A tombstone that should be kept as nulls is malformed if a column is required. A
+// value of no bytes is no tombstone; what it is the parser says.
+func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
+	if t.options.Headers && records.Headers.Len != records.Rows {
+		return nil, fmt.Errorf("decode %s-%d: %d records come with %d header lists", records.Topic, records.Partition, records.Rows, records.Headers.Len)
+	}
+	typed := t.rows.Columns[:t.width]
+	for i := range typed {
+		typed[i].Reset()
+	}
+	t.kept = t.kept[:0]
+	for row := range records.Rows {
+		keep, err := t.record(typed, records, row)
+		if err != nil {
+			return nil, err
+		}
+		if keep {
+			t.kept = append(t.kept, row)
+		}
+	}
+	t.rows.Rows = len(t.kept)
+	return &t.rows, t.describe(records)
+}
+
+// record reads one record and reports whether it became a row.
+func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	value := records.Value.Bytes(row)
+	if value == nil {
+		return t.tombstone(typed, records, row)
+	}
+	err := t.parser.Append(typed, value)
+	if err == nil {
+		return true, nil
+	}
+	var why *malformed.Error
+	if !errors.As(err, &why) {
+		return false, fmt.Errorf("decode %s-%d at offset %d: %w", records.Topic, records.Partition, records.Offsets[row], err)
+	}
+	return t.apply(t.options.OnMalformed, typed, records, row, why)
+}
+
+func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	switch policy := t.options.OnTombstone; {
+	case policy == Drop:
+		return false, nil
+	case policy == AsNull && t.required == "":
+		t.appendNulls(typed)
+		return true, nil
+	case policy == AsNull:
+		why := &malformed.Error{Reason: malformed.Tombstone, Path: t.required, Detail: "the record has no value (a tombstone), and the column is required"}
+		return t.apply(t.options.OnMalformed, typed, records, row, why)
+	default:
+		return t.apply(policy, typed, records, row, &malformed.Error{Reason: malformed.Tombstone, Detail: "the record has no value (a tombstone)"})
+	}
+}
+
+// apply does with a record that is no row what the policy says.
+func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
+	switch policy {
+	case AsNull:
+		t.appendNulls(typed)
+		return true, nil
+	case Reject:
+		return false, t.options.Rejected(records, row, why)
+	}
+	hint := "Correct the producer or the schema, or set onMalformed to deadLetter so that such records are put aside."
+	if why.Reason == malformed.Tombstone {
+		hint = "Set onTombstone to drop or deadLetter, or to keep with a schema of no NOT NULL."
+	}
+	return false, &batch.Fault{
+		Class:   batch.BadRecords,
+		Message: fmt.Sprintf("record %s-%d at offset %d is malformed", records.Topic, records.Partition, records.Offsets[row]),
+		Hint:    hint, Err: why,
+	}
+}
+
+func (t *Typed) appendNulls(typed []columns.Array) {
+	for i := range typed {
+		typed[i].AppendNothing(&t.schema[i].Type)
+	}
+}
+
+// describe fills the columns about the record: for all records without copying, else for those kept.
+func (t *Typed) describe(records *columns.Records) error {
+	all := len(t.kept) == records.Rows
+	for i := t.width; i < len(t.schema); i++ {
+		a, own := &t.rows.Columns[i], &t.own[i]
+		switch t.schema[i].Name {
+		case kafkaKey:
+			*a = t.pick(&records.Key, own, all)
+		case kafkaValue:
+			*a = t.pick(&records.Value, own, all)
+		case kafkaTopic:
+			repeatText(a, records.Topic, len(t.kept))
+		case kafkaPartition:
+			repeatInt(a, records.Partition, len(t.kept))
+		case kafkaOffset:
+			*a = t.offsets(records, own, all)
+		case kafkaTimestamp:
+			if err := t.timestamps(a, records); err != nil {
+				return err
+			}
+		case kafkaHeaders:
+			*a = t.headers(&records.Headers, own, all)
+		}
+	}
+	return nil
+}
+
+// pick is the Binary or String column of from for the rows kept, in own where it must be copied.
+func (t *Typed) pick(from, own *columns.Array, all bool) columns.Array {
+	if all {
+		return *from
+	}
+	own.Reset()
+	for _, row := range t.kept {
+		appendCopy(own, from, row)
+	}
+	return *own
+}
+
+func appendCopy(to, from *columns.Array, row int) {
+	if value := from.Bytes(row); value != nil {
+		to.AppendBytes(value)
+	} else {
+		to.AppendNullBytes()
+	}
+}
+
+func (t *Typed) offsets(records *columns.Records, own *columns.Array, all bool) columns.Array {
+	if all {
+		return columns.Array{Kind: columns.Int64, Len: records.Rows, Int64s: records.Offsets}
+	}
+	own.Reset()
+	for _, row := range t.kept {
+		own.AppendInt64(records.Offsets[row])
+	}
+	return *own
+}
+
+func (t *Typed) timestamps(a *columns.Array, records *columns.Records) error {
+	a.Reset()
+	for _, row := range t.kept {
+		if err := appendMicros(a, records, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Typed) headers(from, own *columns.Array, all bool) columns.Array {
+	if all {
+		return *from
+	}
+	own.Reset()
+	pair, pairs := &own.Children[0], &from.Children[0]
+	for _, row := range t.kept {
+		if !from.Valid(row) {
+			own.AppendNullSpan()
+			continue
+		}
+		for k, until := from.Span(row); k < until; k++ {
+			appendCopy(&pair.Children[0], &pairs.Children[0], k)
+			appendCopy(&pair.Children[1], &pairs.Children[1], k)
+			pair.AppendStruct()
+		}
+		own.AppendSpan()
+	}
+	return *own
+}
