@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/columns"
 	"sluice/decode/json"
@@ -198,16 +197,5 @@ func TestRandomRowsOfRandomSchemasComeBack(t *testing.T) {
 				t.Fatalf("seed %d: got %s, want %s", seed, got, rowtest.Text(want[i]))
 			}
 		}
-	}
-}
-
-func TestEpochsSeedsAgree(t *testing.T) {
-	p := mustCompile(t, "p TIMESTAMP", json.Options{Timestamps: "epochSeconds"})
-	dst := columns.Make(p.Schema())
-	if err := p.Append(dst, []byte(`{"p":1767323045.678901}`)); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := dst[0].Int64s[0], time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC).UnixMicro(); got != want {
-		t.Errorf("got %d, want %d", got, want)
 	}
 }

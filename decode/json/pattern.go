@@ -114,18 +114,26 @@ func (c *patternCompiler) steps(depth int) ([]patternStep, error) {
 	return steps, nil
 }
 
+// quoted reads text in quotes, in which two quotes stand for one. Two quotes with nothing between them are one, too.
 func (c *patternCompiler) quoted() (string, error) {
 	from := c.at
-	if strings.HasPrefix(c.source[from:], "''") {
-		c.at += 2
+	literal := ""
+	for c.at++; ; c.at++ {
+		size := strings.IndexByte(c.source[c.at:], '\'')
+		if size < 0 {
+			return "", c.fail(from, "this quote is not closed")
+		}
+		literal += c.source[c.at : c.at+size]
+		c.at += size + 1
+		if !strings.HasPrefix(c.source[c.at:], "'") {
+			break
+		}
+		literal += "'"
+	}
+	if literal == "" {
 		return "'", nil
 	}
-	size := strings.IndexByte(c.source[from+1:], '\'')
-	if size < 0 {
-		return "", c.fail(from, "this quote is not closed")
-	}
-	c.at += size + 2
-	return c.source[from+1 : from+1+size], nil
+	return literal, nil
 }
 
 // letterRuns are the runs of letters that have a meaning.
