@@ -279,3 +279,19 @@ func TestTypedDecodingAllocatesNothingOnceItRuns(t *testing.T) {
 		t.Errorf("got %v allocations", got)
 	}
 }
+
+func BenchmarkTyped(b *testing.B) {
+	d := newTyped(b, "id BIGINT NOT NULL, name STRING, at TIMESTAMP", decode.TypedOptions{OnTombstone: decode.Drop})
+	var values []string
+	for i := range 4096 {
+		values = append(values, fmt.Sprintf(`{"id":%d,"name":"customer %d","at":"2026-01-02T03:04:05.%06dZ"}`, i, i, i))
+	}
+	records := topic(values...)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := d.Decode(records); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/row")
+}

@@ -91,17 +91,14 @@ const (
 
 // node is a column, or a column inside one, as the parser needs it.
 type node struct {
+	// head and mask are the first bytes of quick, up to eight, for one comparison.
+	head, mask uint64
+	// quick is the name with the quote that ends it and a colon, empty for a name that JSON may have to escape.
+	quick    string
+	typ      *columns.Type
 	reads    reads
 	required bool
 	kind     columns.Kind
-	typ      *columns.Type
-	name     string
-	// quick is the name with the quote that ends it, empty for a name that JSON may have to escape.
-	quick string
-	// head and mask are the first bytes of quick, up to eight, for one comparison.
-	head, mask uint64
-	// path is where it stands in the schema.
-	path string
 	// children are the fields, the element, or key and value.
 	children []node
 	// index finds children by name where there are many.
@@ -110,6 +107,9 @@ type node struct {
 	keys *keySet
 	// format is how dates and timestamps are written.
 	format format
+	name   string
+	// path is where it stands in the schema.
+	path string
 }
 
 type compiler struct {
@@ -156,7 +156,7 @@ func join(parent, name string) string {
 func (c *compiler) node(n *node, f *columns.Field, path string) error {
 	*n = node{name: f.Name, path: path, kind: f.Type.Kind, typ: &f.Type, required: f.Required}
 	if strings.IndexFunc(f.Name, mayBeEscaped) < 0 {
-		n.quick = f.Name + `"`
+		n.quick = f.Name + `":`
 		var head, mask [8]byte
 		for i := range copy(head[:], n.quick) {
 			mask[i] = 0xff

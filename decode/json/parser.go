@@ -110,38 +110,15 @@ func (p *Parser) value(n *node, a *columns.Array) bool {
 			return p.textValue(n, a)
 		}
 	case readsNumber:
-		if c == '-' || isDigit(c) {
-			at := p.i
-			text, ok := p.numeral()
-			return ok && p.number(n, a, text, at)
-		}
-		if c == '"' && p.numbersInText {
-			at := p.i
-			text, ok := p.text()
-			return ok && p.numberInText(n, a, text, at)
+		if c == '-' || isDigit(c) || c == '"' && p.numbersInText {
+			return p.numeric(n, a, c)
 		}
 	case readsBool:
-		switch c {
-		case 't':
-			if p.literal("true") {
-				a.AppendBool(true)
-				return true
-			}
-			return false
-		case 'f':
-			if p.literal("false") {
-				a.AppendBool(false)
-				return true
-			}
-			return false
+		if c == 't' || c == 'f' {
+			return p.boolean(a, c == 't')
 		}
 	case readsAny:
-		from := p.i
-		if !p.skip() {
-			return false
-		}
-		a.AppendBytes(p.b[from:p.i])
-		return true
+		return p.any(a)
 	case readsList:
 		if c == '[' {
 			return p.list(n, a)
@@ -160,6 +137,39 @@ func (p *Parser) value(n *node, a *columns.Array) bool {
 		}
 	}
 	return p.other(c, typeName(n.typ))
+}
+
+// numeric reads a number, or a string that holds one.
+func (p *Parser) numeric(n *node, a *columns.Array, c byte) bool {
+	at := p.i
+	if c == '"' {
+		text, ok := p.text()
+		return ok && p.numberInText(n, a, text, at)
+	}
+	text, ok := p.numeral()
+	return ok && p.number(n, a, text, at)
+}
+
+func (p *Parser) boolean(a *columns.Array, value bool) bool {
+	word := "false"
+	if value {
+		word = "true"
+	}
+	if !p.literal(word) {
+		return false
+	}
+	a.AppendBool(value)
+	return true
+}
+
+// any keeps the text of a value.
+func (p *Parser) any(a *columns.Array) bool {
+	from := p.i
+	if !p.skip() {
+		return false
+	}
+	a.AppendBytes(p.b[from:p.i])
+	return true
 }
 
 func (p *Parser) null(n *node, a *columns.Array) bool {
@@ -223,11 +233,6 @@ func (p *Parser) object(n *node, children []columns.Array, row int) bool {
 		if !ok {
 			return false
 		}
-		if p.i < len(p.b) && p.b[p.i] == ':' {
-			p.i++
-		} else if !p.colon() {
-			return false
-		}
 		if k < 0 {
 			if !p.ignored(n, at) {
 				return false
@@ -270,7 +275,7 @@ func (p *Parser) missing(n *node, children []columns.Array, row int) bool {
 	return true
 }
 
-// field passes a name and finds its field, -1 if there is none. Most records have their fields in the order of the
+// field passes a name and a colon and finds the field, -1 if there is none. Most records have their fields in the order of the
 // schema, so the field that is next is tried first, before the name is even read.
 func (p *Parser) field(n *node, next int) (int, bool) {
 	if next < len(n.children) {
@@ -292,18 +297,23 @@ func (p *Parser) field(n *node, next int) (int, bool) {
 	if !ok {
 		return 0, false
 	}
+	return n.child(name), p.colon()
+}
+
+// child is the number of the field of that name, -1 if there is none.
+func (n *node) child(name []byte) int {
 	if len(n.children) > many {
 		if k, found := n.index[string(name)]; found {
-			return int(k), true
+			return int(k)
 		}
-		return -1, true
+		return -1
 	}
 	for k := range n.children {
 		if n.children[k].name == string(name) {
-			return k, true
+			return k
 		}
 	}
-	return -1, true
+	return -1
 }
 
 // ignored passes the value of a field that the schema does not have; its name begins at byte at and is in p.name.
@@ -440,7 +450,11 @@ func (p *Parser) numberInText(n *node, a *columns.Array, text []byte, at int) bo
 // textValue reads a string; most are kept as they are.
 func (p *Parser) textValue(n *node, a *columns.Array) bool {
 	at := p.i
-	text, ok := p.text()
+	text, escaped, ok := p.quoted()
+	if escaped && ok {
+		p.scratch, ok = p.unescape(p.scratch[:0], text, at+1)
+		text = p.scratch
+	}
 	if !ok {
 		return false
 	}

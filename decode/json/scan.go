@@ -92,27 +92,28 @@ func (s *scanner) quoted() (raw []byte, escaped, ok bool) {
 	b, from := s.b, s.i+1
 	i, wide := from, uint64(0)
 	for {
-		for i+8 <= len(b) {
+		if i+8 <= len(b) {
 			w := binary.LittleEndian.Uint64(b[i:])
 			quote, slash := w^(ones*'"'), w^(ones*'\\')
 			// A byte that is a quote, a backslash or below the space has its highest bit set here; the first such is exact.
 			stop := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs
-			if stop != 0 {
-				k := bits.TrailingZeros64(stop) &^ 7
-				wide |= w & highs & (1<<k - 1)
-				i += k >> 3
-				break
+			if stop == 0 {
+				wide |= w & highs
+				i += 8
+				continue
 			}
-			wide |= w & highs
-			i += 8
-		}
-		for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' {
-			wide |= uint64(b[i]) & 0x80
-			i++
-		}
-		if i >= len(b) {
-			s.i = len(b)
-			return nil, false, s.unexpected("the end of a string")
+			k := bits.TrailingZeros64(stop) &^ 7
+			wide |= w & highs & (1<<k - 1)
+			i += k >> 3
+		} else {
+			for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' {
+				wide |= uint64(b[i]) & 0x80
+				i++
+			}
+			if i >= len(b) {
+				s.i = len(b)
+				return nil, false, s.unexpected("the end of a string")
+			}
 		}
 		switch c := b[i]; {
 		case c == '"':
