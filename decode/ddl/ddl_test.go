@@ -107,6 +107,7 @@ func TestErrorsPointAtThePlace(t *testing.T) {
 		"a INT,":                             {1, 7, "a column should follow the comma"},
 		"a INT b INT":                        {1, 7, "a comma, NOT NULL or COMMENT"},
 		"a INT, a STRING":                    {1, 8, "a column a already"},
+		"ID INT, id STRING":                  {1, 9, "differ by case only"},
 		"id INT, ID STRING":                  {1, 9, "differ by case only"},
 		"s STRUCT<x INT, X INT>":             {1, 17, "differ by case only"},
 		"s STRUCT<>":                         {1, 10, "at least one field"},

@@ -39,7 +39,8 @@
 //	  finer than a microsecond            zeros are cut, other digits malformed (lossy); with Options.CutFractions they are cut
 //	  other ways to write them            Options.Timestamps, Dates and Formats: a pattern, epochSeconds, …; then no other way is read
 //	  24:00, :60, +0100, 2026-1-2         malformed (format)
-//	  a year before 1 or after 9999       malformed (overflow): SQL and Python have no such dates, and it is the sign of a wrong unit
+//	  a year before 1 or after 9999       as written or in UTC: malformed (overflow). SQL and Python have no such dates, and it is
+//	                                      the sign of a wrong unit
 //	  a number                            malformed (type) unless the format is one of the epochs
 //	bytes
 //	  BINARY                              base64 in either alphabet of RFC 4648, not mixed; all of the padding or none; no white space;

@@ -46,7 +46,8 @@ var seeds = []string{
 	`{"c":{"true":{"2026-01-02":1},"false":{}}}`, `{"c":{"true":{},"true":{}}}`, `{"c":{"yes":{}}}`, `{"v":{"1.5":1,"15e-1":2}}`, `{"v":{"1.5":1,"1.4":2}}`,
 	`{"i":1,"i":1}`, `{"i":1,"\u0069":1}`, `{"I":1,"i":2}`, `{"zz":1,"zz":2}`, `{"zz":{"a":[1,{"b":"\ud800"}]}}`, `{"zz":"\ud800"}`, "{\"zz\":\"\xff\"}", `{"zz":[01]}`, `{"zz":1e999}`, `{"zz":tru}`, `{"zz":{"a" 1}}`, "{\"z\xff\":1}",
 	`{"zz":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`, `{"zz":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, strings.Repeat("[", 10001), strings.Repeat(`{"o":`, 10001),
-	manyKeys(40, ""), manyKeys(40, `,"k7":1`), manyKeys(13, `,"k12":1`), manyKeys(12, `,"k0":1`),
+	"{\"s\":\"a\xffb\",\"i\":1,\"l\":1}", "{\"s\":\"1234567890\xff\",\"i\":1,\"l\":1}", "{\"s\":\"12345678\xe2\x82\\n12345678\",\"l\":1}", `{"s":"\ud83d\ue000"}`, `{"y":"+_+_"}`, `{"y":"_+/-"}`, `{"p":"0000-12-31T23:59:59-23:59"}`,
+	manyKeys(1000, ""), manyKeys(1000, `,"k500":1`), manyKeys(64, ""), manyKeys(48, `,"k47":1`), manyKeys(40, ""), manyKeys(40, `,"k7":1`), manyKeys(13, `,"k12":1`), manyKeys(12, `,"k0":1`),
 }
 
 func manyKeys(n int, last string) string {

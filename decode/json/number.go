@@ -261,17 +261,16 @@ func mul128(high, low uint64, power int) (uint64, uint64) {
 	return high, low
 }
 
-// div128 divides by a power of ten and says whether something was left.
-func div128(high, low uint64, power int) (h, l uint64, left bool) {
+// div128 divides by a power of ten.
+func div128(high, low uint64, power int) (uint64, uint64) {
 	for power > 0 {
 		step := min(power, len(pow10)-1)
 		var r uint64
 		high, r = high/pow10[step], high%pow10[step]
-		low, r = bits.Div64(r, low, pow10[step])
-		left = left || r != 0
+		low, _ = bits.Div64(r, low, pow10[step])
 		power -= step
 	}
-	return high, low, left
+	return high, low
 }
 
 // farExponent stands for every exponent that is out of all ranges; the digits of a record are fewer.
@@ -318,15 +317,14 @@ func (x *exact) floored(scale, precision int) (high int64, low uint64, reason ma
 		return high, low, reason
 	}
 	power := x.exponent + int64(scale) + x.digits - x.kept
-	h, l, left := uint64(0), uint64(0), true
+	var h, l uint64
 	switch {
 	case power >= 0: // what is cut begins behind the digits that were kept
 		h, l = mul128(x.high, x.low, int(power))
 	case x.kept+power > 0:
-		h, l, left = div128(x.high, x.low, int(-power))
-		left = left || x.kept < x.digits
+		h, l = div128(x.high, x.low, int(-power))
 	}
-	if x.negative && left {
+	if x.negative { // the last digit is not 0, so that something was cut
 		var carry uint64
 		l, carry = bits.Add64(l, 1, 0)
 		h += carry

@@ -315,7 +315,7 @@ func oracleTime(t columns.Type, s string) (any, error) {
 		return oracleInstant("1970-01-01T"+m[1], m[2], "Z")
 	}
 	m := timestamps.FindStringSubmatch(s)
-	if m == nil || t.Kind == columns.Timestamp && m[4] != "" {
+	if m == nil || m[1] < "0001" || t.Kind == columns.Timestamp && m[4] != "" {
 		return nil, errMalformed
 	}
 	v, err := oracleInstant(m[1]+"T"+m[2], m[3], strings.ToUpper(m[4]))

@@ -147,6 +147,10 @@ func TestValuesAreExact(t *testing.T) {
 	} {
 		wantRow(t, d, `{"v":`+text+`}`, "d"+want)
 	}
+	for scale, want := range map[string]string{"17": "99" + strings.Repeat("0", 17), "18": "99" + strings.Repeat("0", 18), "16": "99" + strings.Repeat("0", 16)} {
+		wantRow(t, mustCompile(t, "v DECIMAL(38,"+scale+")", json.Options{}), `{"v":99}`, "d"+want)
+		wantRow(t, mustCompile(t, "v DECIMAL(38,"+scale+")", json.Options{}), `{"v":-99.0}`, "d-"+want)
+	}
 	f := mustCompile(t, "d DOUBLE, f FLOAT", json.Options{})
 	wantRow(t, f, `{"d":0.1,"f":16777217}`, "float64(0.1),float32(1.6777216e+07)")
 	wantRow(t, f, `{"d":-0,"f":1e-400}`, "float64(-0),float32(0)")

@@ -30,18 +30,14 @@ var (
 	maxMicros = daysSince1970(10000, 1, 1)*daySeconds*second - 1
 )
 
-// daysSince1970 counts days in the proleptic Gregorian calendar. It counts years from March, so that a leap day ends
+// daysSince1970 counts days in the proleptic Gregorian calendar, for years from 1 on. It counts years from March, so that a leap day ends
 // one, and in cycles of 400 years, which are all as long.
 func daysSince1970(year, month, day int) int64 {
 	if month <= 2 {
 		year--
 		month += 12
 	}
-	cycle := year / 400
-	if year < 0 {
-		cycle = (year - 399) / 400
-	}
-	ofCycle := year - cycle*400
+	cycle, ofCycle := year/400, year%400
 	ofYear := (153*(month-3)+2)/5 + day - 1
 	return int64(cycle)*146097 + int64(ofCycle*365+ofCycle/4-ofCycle/100+ofYear) - 719468
 }
@@ -75,17 +71,15 @@ func (p *Parser) temporal(n *node, a *columns.Array, text []byte, at int) bool {
 	if !n.format.read(n.kind, m, text) || n.kind != columns.Time && !m.isDate() || !m.isTime() {
 		return p.fail(malformed.Format, at, "%q is not written as %s", clip(text), n.format.name(n.kind))
 	}
-	if m.finer && !p.cut {
+	switch {
+	case m.finer && !p.cut:
 		return p.lossy(text, at, "the column holds microseconds")
-	}
-	switch n.kind {
-	case columns.Time:
+	case n.kind == columns.Time:
 		a.AppendInt64(m.ofDay())
 		return true
-	case columns.Date:
-		if m.year < 1 {
-			return p.beyond(n, text, at)
-		}
+	case m.year < 1:
+		return p.beyond(n, text, at)
+	case n.kind == columns.Date:
 		a.AppendInt32(int32(daysSince1970(m.year, m.month, m.day)))
 		return true
 	}

@@ -96,6 +96,8 @@ func TestEveryHourOfAYearInManyZones(t *testing.T) {
 func TestFractionsCanBeCut(t *testing.T) {
 	p := mustCompile(t, "p TIMESTAMP, t TIME, n TIMESTAMP", json.Options{CutFractions: true, Formats: map[string]string{"n": "epochNanos"}})
 	wantRow(t, p, `{"p":"2026-01-02T03:04:05.678901999Z","t":"00:00:00.0000019","n":1767323045678901999}`, "int64(1767323045678901),int64(1),int64(1767323045678901)")
+	wantRow(t, mustCompile(t, "s TIMESTAMP, m TIMESTAMP", json.Options{CutFractions: true, Timestamps: "epochSeconds"}),
+		`{"s":99999999999.`+strings.Repeat("9", 40)+`,"m":-1.000001`+strings.Repeat("0", 40)+`1}`, "int64(99999999999999999),int64(-1000002)")
 	wantRow(t, p, `{"p":"1969-12-31T23:59:59.9999999Z","t":"00:00:00","n":-1}`, "int64(-1),int64(0),int64(-1)")
 }
 
@@ -148,6 +150,7 @@ func TestPatternsReadWhatSparkWrites(t *testing.T) {
 		{"yyyy-MM-dd[ HH[:mm[:ss]]]", "2026-01-02", "2026-01-02T00:00:00Z"},
 		{"yyyy-MM-dd[ HH[:mm[:ss]]]", "2026-01-02 03:04", "2026-01-02T03:04:00Z"},
 		{"yyyy-MM-dd[ HH[:mm[:ss]]]", "2026-01-02 03:", ""},
+		{"yyyy-MM-dd[ HH:mm]' 07'", "2026-01-02 07", "2026-01-02T00:00:00Z"},
 		{"uuuuMMddHHmmss", "20260102030405", "2026-01-02T03:04:05Z"},
 		{"d/M/yyyy H:m:s", "2/1/2026 3:4:5", "2026-01-02T03:04:05Z"},
 		{"d/M/yyyy H:m:s", "31/12/2026 23:59:59", "2026-12-31T23:59:59Z"},
