@@ -1,5 +1,7 @@
-// Package decode turns Kafka records into rows of a schema. The raw format gives the columns of Spark's Kafka source,
-// in its order and under its names, so that a table and its queries can be taken over.
+// Package decode turns Kafka records into rows of a schema. Raw gives the columns of Spark's Kafka source, in its order
+// and under its names, so that a table and its queries can be taken over. Typed gives the columns of a schema, read from
+// the records' values by the parser of a format (decode/json), and says of each row where it came from; it knows what
+// becomes of records that are no row (decode/malformed). decode/ddl reads schemas.
 package decode
 
 import (
