@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode"
 
 	"sluice/columns"
 	"sluice/decode/json"
@@ -79,6 +80,9 @@ func compare(t *testing.T, p *json.Parser, value []byte) {
 		var bad *malformed.Error
 		if err != nil && (!errors.As(err, &bad) || bad.Reason == "" || bad.Position < 0 || bad.Position > len(record) || bad.Detail == "") {
 			t.Fatalf("%q: got error %#v", record, err)
+		}
+		if err != nil && strings.IndexFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
+			t.Fatalf("%q: the error is not safe to print: %q", record, err)
 		}
 		if record == string(value) && (err == nil) != (oracleErr == nil) {
 			t.Fatalf("%q: got %v, want %v", record, err, oracleErr)

@@ -67,6 +67,10 @@ func TestUnknownFieldsAreTold(t *testing.T) {
 	if got := strings.Join(told, ";"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	forbid = "\x1b[2J\""
+	wantFault(t, p, `{"o":{"\u001b[2J\"":1}}`, fault{"unknown", `o."\x1b[2J\""`, 6, "no such field"})
+	forbid = strings.Repeat("é", 500)
+	wantFault(t, p, `{"`+forbid+`":1}`, fault{"unknown", strings.Repeat("é", 32) + "…", 1, "no such field"})
 	forbid = "v"
 	wantFault(t, p, record, fault{"unknown", "o.q[1].v", strings.Index(record, `"v"`), "no such field"})
 }

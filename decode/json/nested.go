@@ -117,7 +117,7 @@ func (p *Parser) ignored(n *node, at int) bool {
 		return false
 	}
 	if p.unknown != nil && !p.unknown(n.path, p.name, p.b[from:p.i]) {
-		return p.fail(malformed.Unknown, at, "the schema has no such field") || p.at(step{name: string(p.name)})
+		return p.fail(malformed.Unknown, at, "the schema has no such field") || p.at(step{name: clip(p.name)})
 	}
 	return true
 }

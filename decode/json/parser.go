@@ -72,7 +72,8 @@ func (p *Parser) record(dst []columns.Array, row int) bool {
 	return true
 }
 
-// where is the path of a fault. An index follows its list without a dot.
+// where is the path of a fault. An index follows its list without a dot. Names that a terminal should not see are quoted:
+// those of unknown fields are the producer's choice.
 func (p *Parser) where() string {
 	var out []byte
 	for _, s := range slices.Backward(p.path) {
@@ -85,7 +86,11 @@ func (p *Parser) where() string {
 			if len(out) > 0 {
 				out = append(out, '.')
 			}
-			out = append(out, s.name...)
+			if quoted := strconv.Quote(s.name); quoted[1:len(quoted)-1] != s.name {
+				out = append(out, quoted...)
+			} else {
+				out = append(out, s.name...)
+			}
 		}
 	}
 	return string(out)

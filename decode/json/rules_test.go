@@ -68,6 +68,7 @@ func TestAMalformedRecordSaysWhereAndWhy(t *testing.T) {
 		`{"g":1}{"g":2}`:                       {"syntax", "", 7, "more after the object"},
 		`{"g":1} garbage`:                      {"syntax", "", 8, "more after the object"},
 		`{"g":1`:                               {"syntax", "", 6, "the text ends where a comma"},
+		"{\"g\":\x7f}":                         {"syntax", "g", 5, "byte 0x7f"},
 		`{"g":1,}`:                             {"syntax", "", 7, "} where a name"},
 		`{"g":01}`:                             {"syntax", "g", 5, "begins with a zero"},
 		`{"g":+1}`:                             {"syntax", "g", 5, "+ where a value"},

@@ -50,7 +50,7 @@ func (s *scanner) unexpected(wanted string) bool {
 		return s.fail(malformed.Syntax, 0, "the text begins with a byte order mark")
 	case c == 'N' || c == 'I':
 		return s.fail(malformed.Syntax, s.i, "JSON has neither NaN nor Infinity, and %s should be here", wanted)
-	case c < ' ' || c >= utf8.RuneSelf:
+	case c < ' ' || c > '~':
 		return s.fail(malformed.Syntax, s.i, "byte %#02x where %s should be", c, wanted)
 	default:
 		return s.fail(malformed.Syntax, s.i, "%c where %s should be", c, wanted)
