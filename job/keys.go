@@ -41,8 +41,8 @@ var keys = []*Key{
 
 	properties(kafkaPath, func(j *Job) *Properties { return &j.Source.Kafka }, Key{
 		Class: Free, also: []string{"kafka", "properties"},
-		Doc: "Properties of the Kafka client under their Java names, such as `security.protocol` and `sasl.mechanism`. " +
-			"Secrets among them come from a variable or `${file:…}`."}),
+		Doc: "Properties of the Kafka client under their Java names, such as `security.protocol` and `ssl.truststore.location`: the table below has all. " +
+			"Secrets among them come from a variable or `${file:…}`. SASL is not supported in this version."}),
 	entry(kafkaPath, bootstrapServers, kafkaOf, servers, Key{
 		Class: Free, Flag: "bootstrap-servers", Needs: ForSource, also: []string{"brokers", "bootstrapServers", "servers"},
 		Doc: "Brokers to begin with. The cluster is recognised by its id, so these may change."}),
