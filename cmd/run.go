@@ -32,7 +32,7 @@ func (p *process) runCommand() *cli.Command {
 			"   sluice run --bootstrap-servers broker:9092 --subscribe orders --warehouse /data/lake --table sales.orders\n   sluice run --job orders.yaml" + exitHelp,
 		Flags: slices.Concat(jobFlags(), outputFlags(), []cli.Flag{
 			&cli.StringFlag{Name: flagLogFormat, Value: "text", Usage: "`FORM` of the log on stderr: text or json"},
-			&cli.BoolFlag{Name: flagQuiet, Aliases: []string{"q"}, Usage: "print nothing unless something is wrong"},
+			&cli.BoolFlag{Name: flagQuiet, Aliases: []string{"q"}, Usage: "print no text unless something is wrong; the objects of -o json are printed all the same, so that -q -o json leaves stderr to warnings"},
 			&cli.BoolFlag{Name: flagPrintConfig, Usage: "print the job as it is in force, and where each value comes from; secrets redacted; then exit"},
 			&cli.StringFlag{Name: flagAdopt, Usage: "the checkpoint was lost: go on as the query of this `ID`, where the table says it is"},
 			&cli.BoolFlag{Name: flagNewQuery, Usage: "the checkpoint is meant to be empty: begin a new query although the table remembers one of this name"},
