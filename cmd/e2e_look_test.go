@@ -127,43 +127,6 @@ func TestStatusSaysWhereTheQueryIsAndWritesNothing(t *testing.T) {
 	}
 }
 
-func TestValidateChecksEveryPartAndKeepsNothing(t *testing.T) {
-	t.Parallel()
-	k := embedded(t, "orders")
-	p := newPipeline(t, k)
-	k.fill(t, "orders", 5, 0, 1)
-	checks := func(p *pipeline, code int) map[string]string {
-		t.Helper()
-		o := p.do(t, "validate").wants(code)
-		o.has("validate", "ok", code == 0)
-		found := map[string]string{}
-		for _, c := range o.last("validate")["checks"].([]any) {
-			found[fmt.Sprint(at(c, "name"))] = fmt.Sprint(at(c, "status"))
-			if at(c, "status") != "ok" && (at(c, "detail") == "" || at(c, "hint") == nil) {
-				t.Errorf("%v says neither what is wrong nor what to do", c)
-			}
-		}
-		return found
-	}
-	all := map[string]string{"job": "ok", "kafka": "ok", "checkpoint": "ok", "catalog": "ok", "table": "ok"}
-	if got := checks(p, 0); !maps.Equal(got, all) {
-		t.Errorf("got %v, want all to be ok", got)
-	}
-	p.leftNothing(t, "it")
-	p.run(t)
-	p.untouched(t, "validate", func() { checks(p, 0) })
-	if got := checks(p.with("--subscribe", "refunds"), 10); got["kafka"] != "failed" || got["table"] != "ok" {
-		t.Errorf("got %v, want kafka alone to fail", got)
-	}
-	blocked := write(t, t.TempDir(), "file", "")
-	if got := checks(p.with("--checkpoint", blocked), 10); got["checkpoint"] != "failed" || got["kafka"] != "ok" || got["table"] != "ok" {
-		t.Errorf("got %v, want the checkpoint alone to fail", got)
-	}
-	if got := checks(p.with("--warehouse", blocked, "--checkpoint", p.checkpoint()), 10); got["catalog"] != "failed" && got["table"] != "failed" || got["kafka"] != "ok" {
-		t.Errorf("got %v, want the catalog to fail", got)
-	}
-}
-
 func TestVersionNamesTheLibraries(t *testing.T) {
 	t.Parallel()
 	o := call(t, nil, "sluice", "version", "--output", "json").wants(0)

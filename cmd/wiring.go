@@ -83,14 +83,18 @@ func (p *pipeline) openSource(ctx context.Context) (err error) {
 }
 
 func (p *pipeline) openSink(ctx context.Context) (err error) {
-	to := p.job.Sink.Iceberg
-	options := lakesink.CatalogOptions{Type: to.Catalog.Type, URI: to.Catalog.URI, Warehouse: to.Catalog.Warehouse, Name: to.Catalog.Name, Properties: to.Catalog.Properties}
+	to, options := p.job.Sink.Iceberg, p.catalogOptions()
 	if p.catalog, err = lakesink.OpenCatalog(ctx, options); err != nil {
 		return err
 	}
 	p.sink = lakesink.New(p.catalog, lakesink.Options{Table: to.Table, Catalog: options.String(), TargetFileBytes: to.TargetFileSize,
 		MemoryBytes: p.budget.files, RowGroupBytes: p.budget.rowGroup, ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()})
 	return nil
+}
+
+func (p *pipeline) catalogOptions() lakesink.CatalogOptions {
+	c := &p.job.Sink.Iceberg.Catalog
+	return lakesink.CatalogOptions{Type: c.Type, URI: c.URI, Warehouse: c.Warehouse, Name: c.Name, Properties: c.Properties}
 }
 
 // close lets go of connections. Nothing waits to be written: what counts is durable by then.
@@ -114,7 +118,7 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 			Isolation: j.Source.Isolation(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
-			Table: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
+			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
 		},
 	}
 }

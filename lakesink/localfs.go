@@ -49,7 +49,19 @@ func (d durableFS) WriteFile(name string, content []byte) error {
 }
 
 func (d durableFS) open(name string, flag int) (*durableFile, error) {
-	path := localPath(name)
+	for attempt := 1; ; attempt++ {
+		f, err := openDurable(localPath(name), flag)
+		if !errors.Is(err, fs.ErrNotExist) || attempt == makeAttempts {
+			return f, err
+		}
+	}
+}
+
+// makeAttempts is how often a folder is made that is gone before anything was put into it: a probe of another process
+// made it, and has removed it while it was empty.
+const makeAttempts = 4
+
+func openDurable(path string, flag int) (*durableFile, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}

@@ -84,10 +84,13 @@ func sampleVerify() *Verify {
 
 func sampleValidate() *Validate {
 	return &Validate{Query: "orders", OK: false, Checks: []Check{
-		{Name: "job", Status: CheckOK, Detail: "/etc/sluice/orders.yaml"},
-		{Name: "checkpoint", Status: CheckOK, Detail: "file:///data/lake/_checkpoints/orders can be written", DurationMs: 3},
-		{Name: "kafka", Status: CheckFailed, Detail: "topic orders is not there", Hint: "Create the topic, or correct source.subscribe.", DurationMs: 41},
-		{Name: "table", Status: CheckSkipped, Detail: "its columns depend on kafka"}}}
+		{Name: "job", Status: CheckOK, Detail: "KafkaV2[Subscribe[orders]] into sales.orders"},
+		{Name: "kafka", Status: CheckFailed, Detail: "topic orders does not exist", Hint: "create the topic, or correct source.subscribe", DurationMs: 41},
+		{Name: "checkpoint", Status: CheckOK, Detail: "file:///data/lake/_checkpoints/orders is empty; conditional writes work", DurationMs: 3},
+		{Name: "catalog", Status: CheckOK, Detail: "iceberg sql /data/lake/catalog.db sales.orders", DurationMs: 1},
+		{Name: "table", Status: CheckOK, Detail: "sales.orders is not there yet; the first run creates it"},
+		{Name: "warehouse", Status: CheckOK, Detail: "files can be written, read and removed in file:///data/lake/sales.db/orders", DurationMs: 2},
+		{Name: "query", Status: CheckSkipped, Detail: "it needs the check kafka, which failed"}}}
 }
 
 func samplePeek() *Peek {
