@@ -157,10 +157,14 @@ func TestTextForPeople(t *testing.T) {
 	if path := pasted(t, o.stdout); path != strings.TrimPrefix(p.table(t).MetadataLocation(), "file://") {
 		t.Errorf("the line to paste reads %s, the table is at %s", path, p.table(t).MetadataLocation())
 	}
+	k.fill(t, "orders", 1, 0)
+	if o = text("run"); strings.Contains(o.stdout, "iceberg_scan") || !strings.Contains(o.stdout, "1 (number 2)") {
+		t.Errorf("got\n%s\nwant a summary without the line, which is for a query's first run and for terminals", o.stdout)
+	}
 	if o = text("run", "--quiet"); o.stdout+o.stderr != "" {
 		t.Errorf("a quiet run with nothing to say says %q", o.stdout+o.stderr)
 	}
-	for verb, want := range map[string]string{"plan": "sales.orders", "status": "caught up", "verify": "every row is there once", "validate": "ok"} {
+	for verb, want := range map[string]string{"plan": "sales.orders", "status": "caught up", "verify": "every row is there once", "validate": "1 topic, 2 partitions; a first run would read 11 offsets"} {
 		if o = text(verb); !strings.Contains(o.stdout, want) {
 			t.Errorf("%s: got\n%s\nwant it to say %q", verb, o.stdout, want)
 		}

@@ -50,11 +50,8 @@ func hintOf(err error) string {
 	if errors.As(err, &hinted) {
 		return hinted.Hint()
 	}
-	switch exitCode(err) {
-	case exitFailed:
+	if exitCode(err) == exitFailed {
 		return "run again: it is safe, and goes on where this run stopped"
-	case exitInterrupted, exitTerminated:
-		return "nothing: the next run goes on where this one stopped"
 	}
 	return ""
 }

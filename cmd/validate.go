@@ -66,7 +66,7 @@ func (p *process) validate(c *cli.Context) error {
 func (l *pipeline) check(ctx context.Context, checks *checklist) {
 	read := false // the table, or that there is none
 	checks.do(checkJob, l.checkJob)
-	checks.do(checkKafka, func() (string, error) { return l.checkKafka(ctx) }, checkJob)
+	checks.do(checkKafka, func() (string, error) { return l.checkKafka(ctx) })
 	checks.do(checkCheckpoint, func() (string, error) { return l.checkCheckpoint(ctx) })
 	checks.do(checkCatalog, func() (string, error) { return l.checkCatalog(ctx) })
 	checks.do(checkTable, func() (detail string, err error) { read, detail, err = l.checkTable(ctx); return detail, err }, checkCatalog)
@@ -116,10 +116,8 @@ func (l *checklist) missing(names []string) *progress.Check {
 	return nil
 }
 
+// checkJob only says what the job is: what is wrong with it was found when it was loaded.
 func (l *pipeline) checkJob() (string, error) {
-	if err := sourceOptions(l.job).Validate(); err != nil {
-		return "", &usage{err, "see the table of keys in the README"}
-	}
 	return fmt.Sprintf("%s into %s", sourceName(l.job), l.job.Sink.Iceberg.Table), nil
 }
 
@@ -137,7 +135,8 @@ func (l *pipeline) checkKafka(ctx context.Context) (string, error) {
 		return "", err
 	}
 	waiting := offsets.Total(offsets.Between(start, view.Ends()))
-	return fmt.Sprintf("%d topics, %d partitions; a first run would read %d offsets", len(start.Topics()), len(start), waiting), nil
+	return fmt.Sprintf("%s, %s; a first run would read %s", progress.Plural(int64(len(start.Topics())), "topic"), progress.Plural(int64(len(start)), "partition"),
+		progress.Plural(waiting, "offset")), nil
 }
 
 func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
@@ -212,7 +211,7 @@ func nextStep(o *runner.Outlook) string {
 	case o.Replay != nil:
 		return fmt.Sprintf("a run would first finish batch %d", o.Replay.Batch)
 	case o.Next != nil:
-		return fmt.Sprintf("a run would begin with batch %d and read %d offsets", o.Next.Batch, o.Remaining)
+		return fmt.Sprintf("a run would begin with batch %d and read %s", o.Next.Batch, progress.Plural(o.Remaining, "offset"))
 	}
 	return "a run would find nothing to read"
 }
