@@ -78,7 +78,7 @@ func (p *process) run(c *cli.Context) error {
 	query.Adopt, query.NewQuery, query.LostRows = c.String(flagAdopt), c.Bool(flagNewQuery), lost
 	summary, err := query.Run(c.Context)
 	look := ""
-	if summary.Rows > 0 && !p.json {
+	if p.wantsLook(c, summary) {
 		look = line.look(context.WithoutCancel(c.Context))
 	}
 	return p.finish(reporter, summary, err, look)
