@@ -65,7 +65,7 @@ var unheeded = map[string][]string{
 
 var (
 	ofRun   = []string{"run.", "retain", "source.maxOffsetsPerTrigger", "source.minPartitions", "sink.iceberg.targetFileSize"}
-	ofStart = []string{"source.startingOffsets", "source.startingTimestamp"}
+	ofStart = []string{"source.startingOffsets", "source.startingTimestamp", "source.startingOffsetsByTimestampStrategy"}
 )
 
 const unheededHelp = "\n\nFlags of a job that make no difference here, such as --max-duration, are taken, and not listed."

@@ -133,7 +133,7 @@ func sourceOptions(j *job.Job) kafkasrc.Options {
 	return kafkasrc.Options{Client: s.Kafka, IncludeHeaders: s.IncludeHeaders,
 		Subscription: kafkasrc.Subscription{Topics: s.Subscribe, Pattern: s.SubscribePattern, Assign: s.Assign},
 		Starting: kafkasrc.Starting{Latest: s.StartingOffsets.Each == nil && s.StartingTimestamp.IsZero() && s.StartingOffsets.All == offsets.Latest,
-			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp}}
+			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp, EndIfNone: s.StartingOffsetsByTimestampStrategy == "latest"}}
 }
 
 // sourceName describes the source as Spark does in its progress.

@@ -21,6 +21,7 @@ var samples = map[string][2]string{
 	patternPath:                      {"^orders", "^refunds"},
 	assignPath:                       {`{"orders":[0,1]}`, `{"orders":[0]}`},
 	startOffsetsPath:                 {"earliest", "latest"},
+	startNonePath:                    {"error", "latest"},
 	startTimePath:                    {"2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z"},
 	"source.maxOffsetsPerTrigger":    {"10", "none"},
 	"source.minPartitions":           {"1", "2"},

@@ -16,6 +16,7 @@ const (
 	assignPath        = "source.assign"
 	startOffsetsPath  = "source.startingOffsets"
 	startTimePath     = "source.startingTimestamp"
+	startNonePath     = "source.startingOffsetsByTimestampStrategy"
 	catalogTypePath   = "sink.iceberg.catalog.type"
 	catalogURIPath    = "sink.iceberg.catalog.uri"
 	catalogPropsPath  = "sink.iceberg.catalog.properties"
@@ -64,6 +65,10 @@ var keys = []*Key{
 	key(startTimePath, func(j *Job) *time.Time { return &j.Source.StartingTimestamp }, moment, Key{
 		Class: Free, Flag: "starting-timestamp",
 		Doc: "Begin at the first record of this time or later, instead of `startingOffsets`."}),
+	key(startNonePath, func(j *Job) *string { return &j.Source.StartingOffsetsByTimestampStrategy }, oneOf("error", "latest"), Key{
+		Class: Free, Default: "error", Allowed: []string{"error", "latest"}, Flag: "starting-offsets-by-timestamp-strategy",
+		Doc: "What becomes of a partition that has no record of `startingTimestamp` or later, an empty one among them: `error` refuses to begin and names all of them, " +
+			"`latest` begins at its end. Without `startingTimestamp` it has no effect."}),
 	key("source.maxOffsetsPerTrigger", func(j *Job) *int64 { return &j.Source.MaxOffsetsPerTrigger }, limit(1), Key{
 		Class: Free, Default: "1000000", Unit: "offsets", Flag: "max-offsets-per-trigger", also: []string{"maxRecords", "batchSize", "rateLimit"},
 		Doc: "No batch is larger. A run makes as many batches as it takes."}),

@@ -79,14 +79,17 @@ type Subscription struct {
 	Assign []offsets.TopicPartition
 }
 
-// Starting says where to begin; the zero value is the earliest offset of every partition. At most one field is set.
+// Starting says where to begin; the zero value is the earliest offset of every partition. At most one of Latest, Offsets and
+// Timestamp is set.
 type Starting struct {
 	// Latest begins at the end.
 	Latest bool
 	// Offsets names every assigned partition and no other; offsets.Earliest and offsets.Latest are allowed.
 	Offsets offsets.Offsets
-	// Timestamp begins at the first record that is not older, or at the end where there is none.
+	// Timestamp begins at the first record that is not older.
 	Timestamp time.Time
+	// EndIfNone goes with Timestamp: a partition that has no such record begins at its end. Without it that is a fault.
+	EndIfNone bool
 }
 
 // Validate reports every fault that can be found without a broker.

@@ -91,11 +91,30 @@ func TestStartAtATimeIsTheEndWhereNothingIsAsNew(t *testing.T) { // https://gith
 		time.UnixMilli(-5):                         `{"orders":{"0":0,"1":0,"2":0}}`,
 	} {
 		options := b.options(topics("orders"))
-		options.Starting = Starting{Timestamp: at}
+		options.Starting = Starting{Timestamp: at, EndIfNone: true}
 		got, err := mustOpen(t, options).Start(t.Context())
 		if err != nil || got.String() != want {
 			t.Errorf("start at %v: got %v, %v, want %s", at, got, err, want)
 		}
+	}
+}
+
+// As in Spark, where startingOffsetsByTimestampStrategy is error by default (https://issues.apache.org/jira/browse/SPARK-35611).
+func TestStartAtATimeNamesEveryPartitionWithNothingAsNew(t *testing.T) {
+	b := newBroker(t, kfake.SeedTopics(3, "orders"))
+	for partition, ms := range map[int32]int64{0: 1000, 1: 5000} {
+		if err := b.client.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: partition, Timestamp: time.UnixMilli(ms)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := b.options(topics("orders"))
+	options.Starting = Starting{Timestamp: time.UnixMilli(3000)}
+	_, err := mustOpen(t, options).Start(t.Context())
+	wantFault(t, err, batch.NotSetUp, "1970-01-01T00:00:03Z or later is in orders-0, orders-2")
+	options.Subscription = Subscription{Assign: []offsets.TopicPartition{tp("orders", 1)}}
+	got, err := mustOpen(t, options).Start(t.Context())
+	if want := `{"orders":{"1":0}}`; err != nil || got.String() != want {
+		t.Errorf("got %v, %v, want %s", got, err, want)
 	}
 }
 
