@@ -87,7 +87,7 @@ func (p *process) run(c *cli.Context) error {
 // refuse is the summary of a run that found nobody to talk to; it is recorded if the checkpoint can be reached.
 func (l *pipeline) refuse(ctx context.Context, reporter runner.Reporter, began time.Time, err error) *progress.Summary {
 	query := &runner.Query{Reporter: reporter, Options: runner.Options{Name: l.job.Name, RunID: l.runID, Started: began, Grace: l.job.Run.Grace,
-		Table: l.job.Sink.Iceberg.Table, Now: time.Now, ExitCode: exitCode}}
+		TableName: l.job.Sink.Iceberg.Table, Now: time.Now, ExitCode: exitCode}}
 	if l.log != nil {
 		query.Log = l.log
 	}

@@ -65,7 +65,7 @@ func (w *lakeWorld) queryOn(s *laketest.Script, beforeCommit func(table.Identifi
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}}, Sink: lakeSink{ice}, Log: log, Lease: noLease{}, Reporter: said,
 		NewDecoder: func() runner.Decoder { return decode.NewRaw(false) },
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, MaxOffsetsPerTrigger: 4,
-			Workers: 2, MinPartitions: 2, Grace: time.Minute, Table: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
+			Workers: 2, MinPartitions: 2, Grace: time.Minute, TableName: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
 	}, said
 }
 

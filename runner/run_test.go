@@ -98,7 +98,7 @@ func TestARunDrainsInRateLimitedBatches(t *testing.T) {
 func TestWhatArrivesDuringARunWaitsForTheNext(t *testing.T) {
 	w := newWorld()
 	s, _, err := w.run(func(q *runner.Query) {
-		q.NewDecoder = func() runner.Decoder { w.arrive(); return decoder{} }
+		q.Source = whileReading{q.Source, w.arrive}
 	})
 	if err != nil || !s.CaughtUp || s.Records != 10 || s.Lag == 0 {
 		t.Fatalf("got %+v, %v; want the 10 records that were there, and a lag", s, err)
@@ -171,7 +171,7 @@ func TestAnInterruptedBatchIsDroppedAndReplayed(t *testing.T) {
 	w := newWorld()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	q, _ := w.query(open(), none)
-	q.Source = interruptedSource{q.Source, func() { cancel(fmt.Errorf("SIGTERM: %w", runner.ErrInterrupted)) }}
+	q.Source = whileReading{q.Source, func() { cancel(fmt.Errorf("SIGTERM: %w", runner.ErrInterrupted)) }}
 	s, err := q.Run(ctx)
 	if !errors.Is(err, runner.ErrInterrupted) || s.Stopped != "signal" || s.Batches != 0 {
 		t.Fatalf("got %+v, %v", s, err)
@@ -182,15 +182,15 @@ func TestAnInterruptedBatchIsDroppedAndReplayed(t *testing.T) {
 	w.drain(t, nil)
 }
 
-// interruptedSource is told to stop when it begins to read.
-type interruptedSource struct {
+// whileReading has something happen whenever a task begins to read.
+type whileReading struct {
 	runner.Source
-	cancel func()
+	happens func()
 }
 
-func (i interruptedSource) Read(ctx context.Context, task *batch.Task) (runner.Reader, error) {
-	i.cancel()
-	return i.Source.Read(ctx, task)
+func (s whileReading) Read(ctx context.Context, task *batch.Task) (runner.Reader, error) {
+	s.happens()
+	return s.Source.Read(ctx, task)
 }
 
 func TestACommitInHandIsFinishedWhenInterrupted(t *testing.T) {
@@ -403,14 +403,11 @@ func TestATableCreatedAgainIsNotTheSame(t *testing.T) {
 func TestATableSwappedDuringARunGetsNothing(t *testing.T) {
 	w := newWorld()
 	w.refuses(t, batch.Inconsistent, func(q *runner.Query) {
-		q.NewDecoder = func() runner.Decoder {
+		q.Source = whileReading{q.Source, func() {
 			w.lake.mu.Lock()
 			defer w.lake.mu.Unlock()
-			if len(w.lake.snapshots) == 0 {
-				w.lake.uuid = "uuid-2"
-			}
-			return decoder{}
-		}
+			w.lake.uuid = "uuid-2"
+		}}
 	})
 	if len(w.lake.snapshots) > 0 {
 		t.Error("the other table got a snapshot")
