@@ -27,8 +27,8 @@ func (p *process) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "verify",
 		Usage: "prove from checkpoint, table and Kafka that every record is there once",
-		Description: "Reads the table without any of the code that wrote it. From the table alone: that no offset is there twice, none outside what the ledger says was read,\n" +
-			"and that the counts agree. With --source also that every record which Kafka still holds in those ranges is there.\n\nExit codes: 0 nothing contradicts; 13 something does.",
+		Description: "Reads the table without any of the code that wrote it. From the table alone: that no offset is there twice, none outside what the ledgers say was read,\n" +
+			"none by two queries, and that the counts agree. With --source also that every record which Kafka still holds in those ranges is there.\n\nExit codes: 0 nothing contradicts; 13 something does.",
 		Flags: slices.Concat(jobFlags(), outputFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: flagSource, Usage: "read Kafka as well and compare record by record"},
 		}),
