@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"sluice/job"
+	"sluice/kafkasrc"
 )
 
 func TestTheWebhookPostsTheMessageAsJSON(t *testing.T) {
@@ -86,5 +87,42 @@ func TestTheSampleJobLoads(t *testing.T) {
 	}
 	if j.Name != "orders" || j.Sink.Iceberg.Table != "sales.orders" || !slices.Equal(j.Source.Subscribe, []string{"orders"}) {
 		t.Errorf("got %s", j)
+	}
+}
+
+// What the sample shows commented out works when the comment sign is taken away.
+func TestTheSampleJobShowsOnlyWhatIsSupported(t *testing.T) {
+	text, err := os.ReadFile("orders.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`(?m)^    # ([a-z.]+: )`).ReplaceAllString(string(text), "    $1")
+	var properties map[string]string
+	if _, err := job.Load(job.Input{File: "orders.yaml", ReadFile: func(string) ([]byte, error) { return []byte(shown), nil },
+		CheckClient: func(p map[string]string) []job.PropertyProblem { properties = p; return nil }}); err != nil {
+		t.Fatal(err)
+	}
+	if got := kafkasrc.CheckClient(properties); got != nil || properties["security.protocol"] != "SSL" || properties["ssl.keystore.location"] == "" {
+		t.Errorf("got %v for %v", got, properties)
+	}
+}
+
+func TestTheDailyProofUsesTheProgramOfTheSettings(t *testing.T) {
+	text, err := os.ReadFile("crontab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, ok := strings.Cut(string(text), "\n17 4 * * *   ")
+	if !ok {
+		t.Fatal("there is no daily proof")
+	}
+	for code, want := range map[string]string{"0": "", "13": "proof --job\n"} {
+		h := newHost(t)
+		h.settings = append(h.settings, "SLUICE=\""+h.write("my sluice", "#!/bin/bash\n[ \"$1\" = verify ] && echo proof \"$3\"\nexit "+code+"\n")+"\"")
+		c := exec.Command("/bin/sh", "-c", strings.ReplaceAll(line, "/etc/sluice/cron.conf", h.conf()))
+		c.Env = []string{"PATH=/usr/bin:/bin"}
+		if _, mail := end(t, c); mail != want {
+			t.Errorf("exit code %s: got %q, want %q", code, mail, want)
+		}
 	}
 }
