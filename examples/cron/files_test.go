@@ -126,3 +126,47 @@ func TestTheDailyProofUsesTheProgramOfTheSettings(t *testing.T) {
 		}
 	}
 }
+
+// The lines of the README for a user without root, as they stand there.
+func TestTheInstallationWithoutRootWorks(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(text), "### Without root")
+	blocks := regexp.MustCompile("(?s)```(?:sh)?\n(.*?)```").FindAllStringSubmatch(part, 3)
+	if len(blocks) != 3 {
+		t.Fatalf("got %d blocks, want to install, to try and the line of the crontab", len(blocks))
+	}
+	h := newHost(t)
+	h.exits(0)
+	shell := func(dir, lines string) (int, string) {
+		c := exec.Command("/bin/sh", "-ec", lines)
+		c.Dir, c.Env = dir, []string{"HOME=" + h.path("home"), "PATH=/usr/bin:/bin"}
+		return end(t, c)
+	}
+	folder := h.path("examples/cron")
+	if code, out := shell(".", "mkdir -p '"+folder+"' $HOME && cp * '"+folder+"'"); code != 0 {
+		t.Fatalf("got %d: %s", code, out)
+	}
+	if code, out := shell(folder, blocks[0][1]); code != 0 || out != "" {
+		t.Fatalf("installing: got exit code %d and %q", code, out)
+	}
+	if code, out := shell(h.dir, blocks[1][1]); code != 0 || !strings.Contains(out, "exit code 0\n") || !strings.HasSuffix(out, "a batch\na warning\n") {
+		t.Errorf("trying: got exit code %d and %q", code, out)
+	}
+	line := schedule.FindString(blocks[2][1])
+	if code, out := shell(h.dir, blocks[2][1][max(0, len(line)-1):]); line == "" || code != 0 || out != "" {
+		t.Errorf("cron: got %q, exit code %d and %q", line, code, out)
+	}
+	if calls := h.calls(); len(calls) != 3 || !strings.Contains(calls[2], "run --job "+h.path("home/sluice/orders.yaml")+" --max-duration 1h") {
+		t.Errorf("got calls %q", calls)
+	}
+	j, err := job.Load(job.Input{File: h.path("home/sluice/orders.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := j.Sink.Iceberg.Catalog.Warehouse, h.path("home/sluice/lake"); got != want || j.Checkpoint != h.path("home/sluice/checkpoints/orders") {
+		t.Errorf("got warehouse %s and checkpoint %s, want %s", got, j.Checkpoint, want)
+	}
+}
