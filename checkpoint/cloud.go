@@ -66,6 +66,8 @@ const (
 	wrongPlace
 	noStore
 	noConditions
+	wrongClock
+	full
 )
 
 // String is the address of the folder and, if it is not the cloud's own, the endpoint.
@@ -216,6 +218,10 @@ func (c *Cloud) fault(err error) error {
 		return &batch.Fault{Class: batch.NotSetUp, Message: "the bucket is in another region", Err: err, Hint: "add the bucket's region to the checkpoint's address: ?region=…"}
 	case noStore:
 		return &batch.Fault{Class: batch.NotSetUp, Message: "what answers there is no object store", Err: err, Hint: "correct the endpoint in the checkpoint's address, or the proxy settings of this machine"}
+	case wrongClock:
+		return &batch.Fault{Class: batch.NotSetUp, Message: "the store's clock and this machine's are too far apart", Err: err, Hint: "set the clock of this machine (NTP), then run again"}
+	case full:
+		return &batch.Fault{Class: batch.Failed, Message: "no space left for the checkpoint", Err: err, Hint: "free some space in the bucket or raise its quota, then run again"}
 	case noConditions:
 		return &batch.Fault{Class: batch.NotSetUp, Message: "the store has no conditional writes", Err: err, Hint: noConditionsHint}
 	}

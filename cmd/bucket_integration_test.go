@@ -81,6 +81,8 @@ func TestABucketThatIsMissingOrClosedIsSaidSo(t *testing.T) {
 		"wrong secret":                 {func(p *pipeline) *pipeline { return p.inBucket(bucket, "b") }, []string{"AWS_SECRET_ACCESS_KEY=hunter1"}, "credentials"},
 		"wrong secret for the table": {func(p *pipeline) *pipeline { return p.inBucket(bucket, "c").with("--checkpoint", p.checkpoint()) }, []string{"AWS_SECRET_ACCESS_KEY=hunter2"},
 			"check the credentials"},
+		"wrong key":               {func(p *pipeline) *pipeline { return p.inBucket(bucket, "d") }, []string{"AWS_ACCESS_KEY_ID=nobody"}, "credentials"},
+		"wrong key for the table": {func(p *pipeline) *pipeline { return p.inBucket(bucket, "e").with("--checkpoint", p.checkpoint()) }, []string{"AWS_ACCESS_KEY_ID=nobody"}, "check the credentials"},
 	} {
 		p := tc.place(reading(t, k, topic))
 		r := prepared(t, program(t, p.args("run")...))

@@ -130,6 +130,14 @@ func TestErrorsOfTheWorldHaveAClassAndAHint(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "nowhere"}}, batch.NotSetUp, "does not resolve"},
 		{awsError("NoSuchBucket"), batch.NotSetUp, "create the bucket"},
 		{awsError("AccessDenied"), batch.NotSetUp, "credentials"},
+		{awsError("XAdminUserNotFound"), batch.NotSetUp, "credentials"},
+		{awsError("KMS.DisabledException"), batch.NotSetUp, "credentials"},
+		{awsError("RequestTimeTooSkewed"), batch.NotSetUp, "clock"},
+		{awsError("QuotaExceeded"), batch.Failed, "quota"},
+		{awsStatus(401), batch.NotSetUp, "credentials"},
+		{awsStatus(403), batch.NotSetUp, "credentials"},
+		{awsStatus(301), batch.NotSetUp, "region"},
+		{credentialsError{errors.New("no role")}, batch.NotSetUp, "give credentials"},
 		{awsError("SlowDown"), batch.Failed, "run again"},
 		{errors.New("anything"), batch.Failed, "run again"},
 		{&batch.Fault{Class: batch.DataLoss, Hint: "its own"}, batch.DataLoss, "its own"},
@@ -148,6 +156,11 @@ type awsError string
 
 func (e awsError) Error() string     { return string(e) }
 func (e awsError) ErrorCode() string { return string(e) }
+
+type awsStatus int
+
+func (e awsStatus) Error() string       { return fmt.Sprint(int(e)) }
+func (e awsStatus) HTTPStatusCode() int { return int(e) }
 
 func TestTheDescriptionHasNoSecrets(t *testing.T) {
 	o := CatalogOptions{Type: "rest", URI: "https://user:secret@catalog.example/v1?token=secret#secret", Properties: map[string]string{"s3.secret-access-key": "secret"}}

@@ -77,17 +77,11 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 		class, hint = sqliteMeaning(db.Code())
 		return class, hint, hint != ""
 	}
-	var api interface{ ErrorCode() string } // of every AWS service
-	if errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "NoSuchBucket":
-			return batch.NotSetUp, "create the bucket, or check the warehouse's address", true
-		case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken":
-			return batch.NotSetUp, "check the credentials and their permissions on the warehouse", true
-		}
+	if class, hint, ok = s3Meaning(err); ok {
+		return class, hint, true
 	}
 	if gcerrors.Code(err) == gcerrors.PermissionDenied {
-		return batch.NotSetUp, "check the credentials and their permissions on the warehouse", true
+		return batch.NotSetUp, forbidden, true
 	}
 	return 0, "", false
 }
