@@ -50,7 +50,12 @@ func hintOf(err error) string {
 	if errors.As(err, &hinted) {
 		return hinted.Hint()
 	}
-	if exitCode(err) == exitFailed {
+	return hintOfCode(exitCode(err))
+}
+
+// hintOfCode is what to do after an exit code of which nothing else is known.
+func hintOfCode(code int) string {
+	if code == exitFailed {
 		return "run again: it is safe, and goes on where this run stopped"
 	}
 	return ""

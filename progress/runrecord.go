@@ -15,6 +15,8 @@ type RunRecord struct {
 	PID      int        `json:"pid"`
 	// Class is the class of the error, empty if there is none.
 	Class string `json:"errorClass,omitempty"`
+	// Hint is what to do about the error; empty if it does not say.
+	Hint string `json:"errorHint,omitempty"`
 	// Summary is what the run did; nil while it is running.
 	Summary *Summary `json:"summary,omitempty"`
 }

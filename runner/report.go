@@ -147,7 +147,7 @@ func (r *run) record(ctx context.Context, failure error, s *progress.Summary) {
 		record.Finished = &progress.Timestamp{Time: r.Now()}
 	}
 	if failure != nil {
-		record.State, record.Class = "failed", batch.ClassOf(failure).String()
+		record.State, record.Class, record.Hint = "failed", batch.ClassOf(failure).String(), batch.HintOf(failure)
 	}
 	text, err := json.Marshal(record)
 	if err == nil {
