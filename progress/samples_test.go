@@ -32,7 +32,7 @@ func pointer[T any](v T) *T { return &v }
 func sampleBatch() *Batch {
 	return &Batch{ID: sampleQuery, RunID: sampleRun, Name: "orders", Timestamp: at("2026-11-30T04:00:01.250Z"), BatchID: 7, BatchDuration: 12300,
 		NumInputRows: 999_998, InputRowsPerSecond: 81300.7, ProcessedRowsPerSecond: 81300.7,
-		DurationMs:     map[string]int64{"addBatch": 12100, "walCommit": 40, "commitOffsets": 35, "triggerExecution": 12300},
+		DurationMs:     map[string]int64{"addBatch": 11980, "commitBatch": 120, "walCommit": 40, "commitOffsets": 35, "triggerExecution": 12300},
 		StateOperators: []json.RawMessage{},
 		Sources: []SourceReport{{Description: "KafkaV2[Subscribe[orders]]", StartOffset: of(100, 200), EndOffset: of(500_100, 500_200), LatestOffset: of(3_000_100, 500_200),
 			NumInputRows: 999_998, InputRowsPerSecond: 81300.7, ProcessedRowsPerSecond: 81300.7,
@@ -114,7 +114,7 @@ func sampleVersion() *Version {
 
 func sampleFailure() *Failure {
 	return &Failure{ExitCode: 64, Class: "usage", Error: "job: orders.yaml:4:3: source.startingOffsett: unknown key; did you mean source.startingOffsets?",
-		Hint:     "Correct the job file; sluice validate checks it.",
+		Hint:     "correct the job; docs/job.md has every key and what it takes. Nothing was touched",
 		Problems: []JobProblem{{At: "orders.yaml", Line: 4, Column: 3, Key: "source.startingOffsett", Message: "unknown key", Nearest: "source.startingOffsets"}}}
 }
 
