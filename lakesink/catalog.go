@@ -65,6 +65,9 @@ func OpenCatalog(ctx context.Context, o CatalogOptions) (catalog.Catalog, error)
 	if o.Name == "" {
 		o.Name = "default"
 	}
+	if err := Readable(o.Warehouse); err != nil {
+		return nil, notSetUp("the warehouse cannot be there", "choose another folder for the warehouse", err)
+	}
 	var err error
 	if o.Warehouse, err = o.address(); err != nil {
 		return nil, err

@@ -60,9 +60,31 @@ func TestACatalogThatCannotBeOpenedIsSaidSo(t *testing.T) {
 	}
 }
 
+// difficult is a name that a URI's path may hold as it stands, though few would choose it.
+const difficult = "it's(a)lake,1+1=2&so@on;!$*~"
+
+func TestAWarehouseThatOtherEnginesWouldNotFindIsRefused(t *testing.T) {
+	for _, name := range []string{"a b", "ü", "50%", "a%41", "what?", "#1", "[x]", "a\tb", "\xff", `a\b`, "<a>"} {
+		for place, o := range map[string]CatalogOptions{
+			"folder": {Type: "sql", URI: filepath.Join(t.TempDir(), "c.db"), Warehouse: "/data/" + name}, "hadoop": {Type: "hadoop", Warehouse: "/data/" + name},
+			"bucket": {Type: "sql", URI: filepath.Join(t.TempDir(), "c.db"), Warehouse: "s3://lake/" + name}} {
+			_, err := open(t, o)
+			wantClass(t, err, batch.NotSetUp, "/"+name, "Spark")
+			if len(below(t, filepath.Dir(o.URI))) > 0 && o.URI != "" {
+				t.Errorf("%s %q: something was made", place, name)
+			}
+		}
+	}
+	for _, place := range []string{"/data/lake", "lake", "file:///data/lake", "s3://lake/data-1/x_y", "/data/" + difficult} {
+		if err := Readable(place); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestACatalogMayLieAnywhere(t *testing.T) {
 	for _, uri := range []string{"c.db", "sub dir/with %20 and ?/c.db", "sqlite:c.db", "file:c.db"} {
-		for _, warehouse := range []string{"w", "w house %41"} {
+		for _, warehouse := range []string{"w", difficult} {
 			dir := t.TempDir()
 			scheme, rest, ok := strings.Cut(uri, ":")
 			full := filepath.Join(dir, uri)
