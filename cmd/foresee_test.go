@@ -140,6 +140,18 @@ func TestStatusTellsARunAtWorkBeforeTheOneThatFailed(t *testing.T) {
 	p.do(t, "status").wants(0).has("status", "lease.live", false, "lastRun.state", "done", "lag", 0)
 }
 
+// leaseOf puts a lease into the checkpoint whose owner gave the last sign of life at a time.
+func (p *pipeline) leaseOf(t testing.TB, seen time.Time) {
+	t.Helper()
+	text, err := json.Marshal(checkpoint.Holder{Format: 1, Run: "killed", Host: "elsewhere", PID: 7, Epoch: 9, Acquired: seen, Heartbeat: seen, TTLMs: 15000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.checkpoint(), "lock/lease.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A lease that nobody renews is of a run that was killed.
 func TestALeaseThatIsNotRenewedIsNoRunAtWork(t *testing.T) {
 	t.Parallel()
@@ -147,17 +159,15 @@ func TestALeaseThatIsNotRenewedIsNoRunAtWork(t *testing.T) {
 	p := newPipeline(t, k)
 	k.fill(t, "orders", 5, 0, 1)
 	p.run(t)
-	since := time.Now().Add(-time.Hour)
-	text, err := json.Marshal(checkpoint.Holder{Format: 1, Run: "killed", Host: "elsewhere", PID: 7, Epoch: 9, Acquired: since, Heartbeat: since, TTLMs: 15000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(p.checkpoint(), "lock/lease.json"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.leaseOf(t, time.Now().Add(-time.Hour))
 	p.do(t, "status").wants(0).has("status", "lease.live", false, "lease.released", false)
 	if o := p.text(t, "status").wants(0); !strings.Contains(o.stdout, "sales.orders: caught up\n") || !strings.Contains(o.stdout, "on elsewhere since ") || !strings.Contains(o.stdout, "not renewed") {
 		t.Errorf("got\n%s", o.stdout)
+	}
+	p.leaseOf(t, time.Now())
+	o := p.do(t, "run", "--wait", "3s").fails(11, "is in use by run killed on host elsewhere")
+	if strings.Count(o.stderr, "waiting for another run") != 1 {
+		t.Errorf("got\n%s\nwant it to say once what it waits for", o.stderr)
 	}
 }
 

@@ -63,6 +63,7 @@ func (p *process) run(c *cli.Context) error {
 		err = cause(c.Context, err)
 		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")
 	}
+	line.lease.Notice = reporter.Notice
 	query := line.query(reporter)
 	query.Started = began
 	chosen.tell(query)
