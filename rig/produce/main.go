@@ -63,9 +63,11 @@ func run(args []string, out io.Writer) error {
 	return err
 }
 
-// prepare creates the topic unless it is there, and returns how many records it has had.
+// prepare creates the topic unless it is there, and returns how many records it has had. The orders are older than what
+// Kafka keeps by default: without limits they would be gone in a second.
 func prepare(ctx context.Context, admin *kadm.Client, topic string) (int, error) {
-	if _, err := admin.CreateTopic(ctx, demo.Partitions, -1, nil, topic); err == nil {
+	forever := map[string]*string{"retention.ms": kadm.StringPtr("-1"), "retention.bytes": kadm.StringPtr("-1")}
+	if _, err := admin.CreateTopic(ctx, demo.Partitions, -1, forever, topic); err == nil {
 		return 0, nil
 	} else if !errors.Is(err, kerr.TopicAlreadyExists) {
 		return 0, err
