@@ -162,9 +162,9 @@ func TestAStatusSaysWhereAQueryStands(t *testing.T) {
 		{"caught up", func(s *Status) { s.LastRun.State, s.Lag = "done", 0 }, "caught up"},
 		{"unknown", func(s *Status) { s.LastRun, s.Lag = nil, -1 }, "lag unknown"},
 		{"cut short", func(s *Status) { s.LastRun.State = "running" }, "the last run was cut short"},
-		{"at work", func(s *Status) { s.LastRun, s.Lease.Live = nil, true }, "running since 2026-11-30 04:00:00 UTC, by etl-1 pid 4711"},
-		{"at work after a failure", func(s *Status) { s.Lease.Live = true }, "running since 2026-11-30 04:00:00 UTC, by etl-1 pid 4711; the run before failed"},
-		{"at work, whatever else", func(s *Status) { s.LastRun, s.Lease.Live, s.Refusal, s.QueryID = nil, true, sampleRefusal(), "" }, "running since 2026-11-30 04:00:00 UTC, by etl-1 pid 4711"},
+		{"at work", func(s *Status) { s.LastRun, s.Lease.Live = nil, true }, "running since 2026-11-30 04:00:00 UTC, by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1"},
+		{"at work after a failure", func(s *Status) { s.Lease.Live = true }, "running since 2026-11-30 04:00:00 UTC, by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1; the run before failed"},
+		{"at work, whatever else", func(s *Status) { s.LastRun, s.Lease.Live, s.Refusal, s.QueryID = nil, true, sampleRefusal(), "" }, "running since 2026-11-30 04:00:00 UTC, by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1"},
 		{"stuck", func(s *Status) { s.Refusal = sampleRefusal() }, "the next run would stop (exit 13, inconsistent)"},
 		{"stuck before it ever ran", func(s *Status) { s.Refusal, s.QueryID = sampleRefusal(), "" }, "the next run would stop (exit 13, inconsistent)"},
 	} {
@@ -177,7 +177,7 @@ func TestAStatusSaysWhereAQueryStands(t *testing.T) {
 	running := sampleStatus()
 	running.LastRun.State, running.LastRun.Finished, running.LastRun.ExitCode, running.LastRun.Error = "running", nil, nil, ""
 	running.Lease.Released, running.Lease.Live, running.LastProgress = false, true, sampleBatch()
-	for _, want := range []string{"last run    running, started 2026-11-30 04:00:00 UTC\n", "lease       held by etl-1 pid 4711 since 2026-11-30 04:00:00 UTC\n", "last        batch 7: 999,998 records"} {
+	for _, want := range []string{"last run    running, started 2026-11-30 04:00:00 UTC\n", "lease       held by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1 since 2026-11-30 04:00:00 UTC\n", "last        batch 7: 999,998 records"} {
 		if got := text(t, running); !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant a line %q", got, want)
 		}
