@@ -334,13 +334,35 @@ func (l *Local) locked(ctx context.Context, f func() error) error {
 	defer file.Close() // which unlocks
 	ctx, cancel := context.WithTimeoutCause(ctx, l.lockWait, fmt.Errorf("%w for %s", errLockHeld, l.lockWait))
 	defer cancel()
-	if err := lock(ctx, file); err != nil {
+	if err := lock(ctx, file); errors.Is(err, errLockHeld) {
+		return heldBy(file, err)
+	} else if err != nil {
 		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
+	sign(file)
 	return f()
 }
 
 var errLockHeld = errors.New("another process has held the lock")
+
+// sign writes into a lock that is ours whose it is. That is for people alone: a failure changes nothing.
+func sign(file *os.File) {
+	host, _ := os.Hostname()
+	name := fmt.Sprintf("pid %d on host %s\n", os.Getpid(), host)
+	if file.Truncate(0) == nil {
+		_, _ = file.WriteAt([]byte(name), 0)
+	}
+}
+
+// heldBy is the fault of a lock that somebody does not let go. Its owner lives: the system unlocks what a dead process held.
+func heldBy(file *os.File, err error) error {
+	owner := "a process that did not sign it"
+	if name, readErr := io.ReadAll(io.LimitReader(file, 300)); readErr == nil && strings.HasPrefix(string(name), "pid ") {
+		owner = strings.TrimSpace(string(name))
+	}
+	return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("the checkpoint is locked: %s is held by %s", file.Name(), owner), Err: err,
+		Hint: "nothing to do if that run goes on; if it hangs or was stopped (SIGSTOP), let it go on (kill -CONT) or end it, then run again"}
+}
 
 // localError turns what the system says into what a Store says.
 func localError(err error) error {
@@ -350,8 +372,6 @@ func localError(err error) error {
 		return err
 	case errors.Is(err, fs.ErrNotExist):
 		return marked(ErrNotFound, err)
-	case errors.Is(err, errLockHeld):
-		return &batch.Fault{Class: batch.Failed, Message: "the checkpoint is locked", Err: err, Hint: "a run on this checkpoint hangs or was stopped: end it or let it go on, then run again"}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return denied(err, "give the user that runs sluice read and write access to the checkpoint's folder")
 	case errors.Is(err, syscall.ENOTDIR):
