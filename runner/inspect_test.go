@@ -132,7 +132,7 @@ var crashCases = map[string]crashCase{
 	"rolled back, accepted, new records":     {left: func(t *testing.T, w *world) { rolledBack(1)(t, w); w.arrive() }, change: lostRows(batch.Accept), want: runner.Chosen},
 	"rolled back, chosen, and killed":        {left: chosenAndKilled, want: runner.Replay},
 	"rolled back, and no plan left":          {left: rolledBackWithoutPlans, class: batch.Inconsistent},
-	"rolled back, no plan left, a choice":    {left: rolledBackWithoutPlans, change: lostRows(batch.Reread), class: batch.Inconsistent},
+	"rolled back, no plan left, a choice":    {left: rolledBackWithoutPlans, change: lostRows(batch.Accept), class: batch.Inconsistent},
 	"history expired, a plan open":           {left: killedAt("create offsets/1"), change: cutAt(1 << 40), class: batch.Inconsistent},
 	"older history expired, a plan open":     {left: killedAt("create offsets/2"), change: cutAt(1), want: runner.Replay},
 	"a job renamed":                          {left: checkpointLost, change: renamed, class: batch.Inconsistent},

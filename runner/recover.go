@@ -45,7 +45,7 @@ func (r *run) judge(ctx context.Context) (*step, error) {
 	var lost *lostRowsError
 	switch about := errors.As(err, &lost); {
 	case about && r.LostRows != "":
-		return r.chosen(ctx, lost)
+		return r.afterLoss(ctx, lost)
 	case r.LostRows != "" && !r.anotherTable():
 		r.idle("--lost-rows", r.noChoice(err))
 	}
@@ -129,7 +129,7 @@ func (r *run) after(ctx context.Context, action Action) (*step, error) {
 	s, plan, ledger := &step{action: action}, r.entries.Plan, r.table.Applied.Ledger
 	switch action {
 	case First:
-		start, err := r.first(ctx)
+		start, err := r.beginning(ctx)
 		s.reached = start
 		return s, err
 	case Rebuild:
@@ -147,8 +147,8 @@ func (r *run) after(ctx context.Context, action Action) (*step, error) {
 	return s, nil
 }
 
-// first is where a query begins that has planned nothing.
-func (r *run) first(ctx context.Context) (start offsets.Offsets, err error) {
+// beginning is where a query begins that has planned nothing.
+func (r *run) beginning(ctx context.Context) (start offsets.Offsets, err error) {
 	if r.entries.Start != nil {
 		return r.entries.Start, nil
 	}
@@ -158,8 +158,8 @@ func (r *run) first(ctx context.Context) (start offsets.Offsets, err error) {
 	return r.start, err
 }
 
-// chosen goes on as somebody chose about rows which the table lost. The next plan records the choice.
-func (r *run) chosen(ctx context.Context, lost *lostRowsError) (*step, error) {
+// afterLoss goes on as somebody chose about rows which the table lost. The next plan records the choice.
+func (r *run) afterLoss(ctx context.Context, lost *lostRowsError) (*step, error) {
 	plan, applied := r.entries.Plan, &r.table.Applied
 	s := &step{action: Chosen, because: lost}
 	s.next, s.reached, s.topicIDs = plan.Batch+1, plan.End, plan.TopicIDs
@@ -204,7 +204,7 @@ func (r *run) perform(ctx context.Context, s *step) error {
 	case First:
 		return r.pin(ctx, s)
 	case Rebuild:
-		return r.rebuild(ctx)
+		return r.restoreEntries(ctx)
 	case Mark:
 		if err := r.Log.WriteCommit(ctx, plan.Batch); err != nil {
 			return err
@@ -241,8 +241,8 @@ func (r *run) pin(ctx context.Context, s *step) error {
 	return err
 }
 
-// rebuild writes the checkpoint's newest entries again from the table's ledger.
-func (r *run) rebuild(ctx context.Context) error {
+// restoreEntries writes the checkpoint's newest entries again from the table's ledger.
+func (r *run) restoreEntries(ctx context.Context) error {
 	applied := &r.table.Applied
 	newest := batch.None
 	if r.entries.Plan != nil {

@@ -139,7 +139,7 @@ func (r *run) batches(ctx context.Context) error {
 			r.summary.CaughtUp = true
 			return nil
 		}
-		if r.summary.Stopped = r.limit(); r.summary.Stopped != "" {
+		if r.summary.Stopped = r.limitReached(); r.summary.Stopped != "" {
 			return nil
 		}
 		if err := context.Cause(ctx); err != nil {
@@ -155,8 +155,8 @@ func (r *run) batches(ctx context.Context) error {
 	}
 }
 
-// limit names the limit that the run has come to, empty if there is none.
-func (r *run) limit() string {
+// limitReached names the limit that the run has come to, empty if there is none.
+func (r *run) limitReached() string {
 	switch {
 	case r.MaxBatches > 0 && r.summary.Batches >= int64(r.MaxBatches):
 		return "max-batches"
