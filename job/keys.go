@@ -30,6 +30,9 @@ const (
 	leasePath         = "run.lease"
 )
 
+// leastMemory is what a run with one worker was measured to stay under, wherever its files go. The program alone takes half.
+const leastMemory = 128 << 20
+
 // keys is the table that everything else follows from, in the order of the documentation.
 var keys = []*Key{
 	key(namePath, func(j *Job) *string { return &j.Name }, queryName, Key{
@@ -111,9 +114,9 @@ var keys = []*Key{
 		Class: Free, Default: "20", Unit: "snapshots",
 		Doc: "How many of the newest snapshots expiry leaves."}),
 
-	key("memory", func(j *Job) *int64 { return &j.Memory }, size(32<<20), Key{
+	key("memory", func(j *Job) *int64 { return &j.Memory }, size(leastMemory), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "memory", also: []string{"memoryLimit"},
-		Doc: "The ceiling for the whole process."}),
+		Doc: "The ceiling for the whole process of a run; what is outside of it stands below, under Memory."}),
 	key("retain", func(j *Job) *int64 { return &j.Retain }, count(2), Key{
 		Class: Free, Default: "100", Unit: "batches", Flag: "retain", also: []string{"minBatchesToRetain"},
 		Doc: "How many of the newest batches the checkpoint remembers."}),

@@ -23,7 +23,8 @@ type Options struct {
 	// IncludeHeaders asks for the record headers.
 	IncludeHeaders bool
 	// FetchBytes is how much one Fetch asks for, 1 MiB if 0. The client properties max.partition.fetch.bytes and
-	// fetch.max.bytes come before it, the smaller of the two. A record batch that is larger is read all the same.
+	// fetch.max.bytes come before it, the smaller of the two. A record batch that is larger is read all the same, and
+	// nothing is on its way meanwhile.
 	FetchBytes int
 	// MaxBatchBytes is the most that one record batch may need, compressed or not; 128 MiB if 0, at most 1 GiB, and never
 	// less than the fetch size that the client properties ask for. A larger one is an error that names it: the bound on
