@@ -90,7 +90,7 @@ func (c *Cloud) get(ctx context.Context, key string) ([]byte, Version, error) {
 		return nil, "", err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(r)
+	data, err := readObject(r)
 	if err != nil {
 		return nil, "", err
 	}
@@ -184,6 +184,10 @@ func (c *Cloud) bounded(ctx context.Context) (context.Context, context.CancelFun
 
 // explain turns a client's error into a Store's.
 func (c *Cloud) explain(ctx context.Context, err error, write bool) error {
+	var fault *batch.Fault
+	if errors.As(err, &fault) {
+		return err
+	}
 	if fault := c.fault(err); fault != nil {
 		return fault
 	}

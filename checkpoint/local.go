@@ -150,13 +150,14 @@ func (l *Local) Delete(ctx context.Context, keys ...string) error {
 func (l *Local) List(ctx context.Context, prefix, after string) ([]string, error) {
 	root := filepath.Join(l.dir, filepath.FromSlash(prefix[:strings.LastIndexByte(prefix, '/')+1]))
 	var keys []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	start := root + string(filepath.Separator) // a walk does not follow a symbolic link that it starts with
+	err := filepath.WalkDir(start, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
-		case path == l.dir:
+		case path == start:
 			return nil
 		case strings.HasPrefix(entry.Name(), "."):
 			if entry.IsDir() {
@@ -180,12 +181,17 @@ func (l *Local) List(ctx context.Context, prefix, after string) ([]string, error
 }
 
 func (l *Local) read(key string) ([]byte, Version, error) {
-	f, err := os.Open(l.path(key))
+	f, err := os.OpenFile(l.path(key), os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe waits for its writer otherwise
 	if err != nil {
 		return nil, "", err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
+	if stat, err := f.Stat(); err != nil {
+		return nil, "", err
+	} else if !stat.Mode().IsRegular() {
+		return nil, "", &batch.Fault{Class: batch.NotSetUp, Message: f.Name() + " is no file", Hint: "move it away, or point checkpoint at another folder"}
+	}
+	data, err := readObject(f)
 	if err != nil {
 		return nil, "", err
 	}
@@ -304,6 +310,9 @@ func makeDir(dir string, mode, parents fs.FileMode) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if err := dangling(dir); err != nil {
+		return err
+	}
 	parent := filepath.Dir(dir)
 	if err := makeDir(parent, parents, parents); err != nil {
 		return err
@@ -314,54 +323,21 @@ func makeDir(dir string, mode, parents fs.FileMode) error {
 	return syncDir(parent)
 }
 
+// dangling is the fault of a folder that is not there because it is a symbolic link to none.
+func dangling(dir string) error {
+	link, err := os.Readlink(dir)
+	if err != nil {
+		return nil
+	}
+	return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("%s is a symbolic link to %s, which is not there", dir, link), Hint: "make the folder that the link leads to, or mount what holds it"}
+}
+
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-// locked runs f while no other process or goroutine does.
-func (l *Local) locked(ctx context.Context, f func() error) error {
-	if err := makeDir(l.dir, dirMode, parentMode); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(filepath.Join(l.dir, lockFile), os.O_CREATE|os.O_RDWR, fileMode)
-	if err != nil {
-		return err
-	}
-	defer file.Close() // which unlocks
-	ctx, cancel := context.WithTimeoutCause(ctx, l.lockWait, fmt.Errorf("%w for %s", errLockHeld, l.lockWait))
-	defer cancel()
-	if err := lock(ctx, file); errors.Is(err, errLockHeld) {
-		return heldBy(file, err)
-	} else if err != nil {
-		return fmt.Errorf("lock %s: %w", file.Name(), err)
-	}
-	sign(file)
-	return f()
-}
-
-var errLockHeld = errors.New("another process has held the lock")
-
-// sign writes into a lock that is ours whose it is. That is for people alone: a failure changes nothing.
-func sign(file *os.File) {
-	host, _ := os.Hostname()
-	name := fmt.Sprintf("pid %d on host %s\n", os.Getpid(), host)
-	if file.Truncate(0) == nil {
-		_, _ = file.WriteAt([]byte(name), 0)
-	}
-}
-
-// heldBy is the fault of a lock that somebody does not let go. Its owner lives: the system unlocks what a dead process held.
-func heldBy(file *os.File, err error) error {
-	owner := "a process that did not sign it"
-	if name, readErr := io.ReadAll(io.LimitReader(file, 300)); readErr == nil && strings.HasPrefix(string(name), "pid ") {
-		owner = strings.TrimSpace(string(name))
-	}
-	return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("the checkpoint is locked: %s is held by %s", file.Name(), owner), Err: err,
-		Hint: "nothing to do if that run goes on; if it hangs or was stopped (SIGSTOP), let it go on (kill -CONT) or end it, then run again"}
 }
 
 // localError turns what the system says into what a Store says.
@@ -374,6 +350,10 @@ func localError(err error) error {
 		return marked(ErrNotFound, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return denied(err, "give the user that runs sluice read and write access to the checkpoint's folder")
+	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
+		return &batch.Fault{Class: batch.NotSetUp, Message: "the path cannot be used", Err: err, Hint: "point checkpoint at a shorter path, or mend the symbolic links in it"}
+	case errors.Is(err, syscall.EFBIG):
+		return &batch.Fault{Class: batch.Failed, Message: "a limit on the size of files is in the way", Err: err, Hint: "raise it (ulimit -f) and run again"}
 	case errors.Is(err, syscall.ENOTDIR):
 		return &batch.Fault{Class: batch.NotSetUp, Message: "not a folder", Err: err, Hint: "point checkpoint at a folder, or at a name that is free"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

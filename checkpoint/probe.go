@@ -66,9 +66,11 @@ func (l *Local) furnished() bool {
 func (l *Local) beside() (*Local, error) {
 	in := l.dir
 	for {
-		_, err := os.Lstat(in)
-		if !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(in); !errors.Is(err, fs.ErrNotExist) {
 			break
+		}
+		if err := dangling(in); err != nil {
+			return nil, err
 		}
 		in = filepath.Dir(in)
 	}
