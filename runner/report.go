@@ -147,7 +147,7 @@ func (r *run) record(ctx context.Context, failure error, s *progress.Summary) {
 		record.Finished = &progress.Timestamp{Time: r.Now()}
 	}
 	if failure != nil {
-		record.State, record.Class, record.Hint = "failed", batch.ClassOf(failure).String(), batch.HintOf(failure)
+		record.State, record.Class, record.Hint = "failed", className(failure), batch.HintOf(failure)
 	}
 	text, err := json.Marshal(record)
 	if err == nil {
@@ -156,4 +156,12 @@ func (r *run) record(ctx context.Context, failure error, s *progress.Summary) {
 	if err != nil {
 		r.Reporter.Notice("the record of this run was not stored", "error", err)
 	}
+}
+
+// className is the word for an error in the record, the one that the command line uses.
+func className(failure error) string {
+	if errors.Is(failure, ErrInterrupted) {
+		return "interrupted"
+	}
+	return batch.ClassOf(failure).String()
 }
