@@ -47,7 +47,7 @@ demo: ## the whole story on one machine, with Go alone (the first build takes mi
 	@$(MAKE) --no-print-directory -s build
 	@./sluice demo
 
-soak: rig-start ## long runs: 10,000 commits, hours of faults
+soak: rig-start ## long runs: 10,000 commits, thousands of kills (hours)
 	tools/named-tests integration,soak '^TestSoak' $(soaked) -- -timeout 6h -v
 
 rig-start: ## start Kafka and S3 and make the Python environment
