@@ -174,6 +174,15 @@ func TestTextForPeople(t *testing.T) {
 	}
 }
 
+func TestValidateSaysThatThereIsNoBatchYet(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, embedded(t, "orders"))
+	p.run(t)
+	if o := call(t, nil, append([]string{"sluice", "validate"}, p.flags...)...).wants(0); !strings.Contains(o.stdout, "has no batch yet") {
+		t.Errorf("got\n%s", o.stdout)
+	}
+}
+
 // pasted is the path in the line for DuckDB.
 func pasted(t testing.TB, text string) string {
 	t.Helper()

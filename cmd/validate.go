@@ -157,6 +157,9 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if log.Commit < 0 {
+		return fmt.Sprintf("%s has no batch yet; conditional writes work", l.store), nil
+	}
 	return fmt.Sprintf("%s is at batch %d; conditional writes work", l.store, log.Commit), nil
 }
 
