@@ -81,7 +81,7 @@ func TestSetTakesValuesWithCommas(t *testing.T) {
 	}
 	call(t, nil, p.args("run", "--set", "run.grace=1s", "--set", "run.grace=2s")...).fails(64, "run.grace", "twice")
 	// Somebody means both topics, and would get one.
-	call(t, nil, p.args("run", "--subscribe", "orders", "--subscribe", "refunds")...).fails(64, "source.subscribe", "twice")
+	call(t, nil, p.args("run", "--subscribe", "orders", "--subscribe", "refunds")...).fails(64, "source.subscribe", "twice", "with commas")
 }
 
 // Client properties are keys as others are: all that is wrong is told at once, each where it was written.

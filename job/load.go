@@ -234,7 +234,11 @@ func (l *loading) readFlags() {
 
 func (l *loading) fromFlag(at Origin, path, value string, given map[string]string) {
 	if before, twice := given[path]; twice && before != value {
-		l.report(at, path, "is given twice, with different values")
+		message := "is given twice, with different values"
+		if k := find(path); k != nil && k.Type == "list" {
+			message += ": several of a list go into one, with commas"
+		}
+		l.report(at, path, message)
 		return
 	}
 	given[path] = value
