@@ -14,7 +14,8 @@ import (
 
 // identify makes sure that the checkpoint has a query id. A rival may have given it one while we waited for the lease.
 // The table comes first: where it cannot be made, or does not take our rows, the checkpoint stays empty, and the job
-// may be changed as if it had never run.
+// may be changed as if it had never run. Before it, the checkpoint is proved, so that no table is made for one that
+// cannot be had.
 func (r *run) identify(ctx context.Context) error {
 	if r.queryID != "" {
 		return nil
@@ -28,6 +29,9 @@ func (r *run) identify(ctx context.Context) error {
 		return nil
 	}
 	if id, err = r.admit(ctx); err != nil {
+		return err
+	}
+	if err := r.Log.Prove(ctx); err != nil {
 		return err
 	}
 	if err := r.shape(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/checkpoint/storetest"
 	"sluice/columns"
 	"sluice/runner"
 )
@@ -88,7 +89,20 @@ func TestAFirstRunThatMayNotMakeTheTableLeavesNothingHalfDone(t *testing.T) {
 	}
 }
 
-// The same where the table is there and does not take the rows: whoever then drops it, or names another one, is not
+// No table is made for a checkpoint that cannot be relied on.
+func TestAFirstRunOnAnUnsafeStoreMakesNoTable(t *testing.T) {
+	w := newLakeWorld(t)
+	w.store = storetest.IgnoresConditions{Store: w.store}
+	_, _, err := w.run(w.clean(), nil)
+	if batch.ClassOf(err) != batch.NotSetUp {
+		t.Errorf("got %v, want it to refuse the store", err)
+	}
+	if exists, err := w.catalog.CheckTableExists(t.Context(), []string{"db", "orders"}); err != nil || exists {
+		t.Errorf("the table is there: %v, %v", exists, err)
+	}
+}
+
+// A first run where the table is there and does not take the rows: whoever then drops it, or names another one, is not
 // asked what became of the old one.
 func TestAFirstRunIntoATableThatDoesNotFitLeavesNothingHalfDone(t *testing.T) {
 	w := newLakeWorld(t)
