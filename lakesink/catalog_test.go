@@ -1,6 +1,8 @@
 package lakesink
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"database/sql"
 	"errors"
@@ -214,9 +216,42 @@ func TestATableThatIsNotThereIsNoErrorAndACatalogThatIsNotIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = newSink(c).Table(context.Background(), queryID)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	wantClass(t, err, batch.NotSetUp, "metadata of table", tableName)
+	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the table's metadata is gone: got %v", err)
 	}
+}
+
+func TestMetadataThatMakesNoSenseIsToldAndNotTriedAgain(t *testing.T) {
+	whole, c := newTable(t)
+	path := localPath(load(t, c).MetadataLocation())
+	intact, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"empty": nil, "garbage": []byte("\xff\xfe\x00 garbage"), "cut off": intact[:len(intact)/2], "another": gzipped(t, `{"format-version":2}`),
+		"no JSON": gzipped(t, "\xff{"), "a list": gzipped(t, "[]"), "of the future": gzipped(t, `{"format-version":9}`)} {
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := whole.Table(context.Background(), queryID)
+		if err == nil || batch.ClassOf(err) != batch.Inconsistent || !strings.Contains(err.Error(), tableName) {
+			t.Errorf("%s: got %v (%v), want an Inconsistent fault", name, err, batch.ClassOf(err))
+		}
+	}
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestTheHadoopCatalogServesLocalFolders(t *testing.T) {
