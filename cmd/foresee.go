@@ -63,5 +63,5 @@ func (unasked) View(_ context.Context, _ batch.Isolation, known offsets.Offsets)
 
 // Read has nothing to read.
 func (unasked) Read(context.Context, *batch.Task) (runner.Reader, error) {
-	return nil, errors.New("Kafka was not asked")
+	return nil, errors.New("nobody asked Kafka")
 }
