@@ -85,7 +85,7 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 	}
 	name := l.job.Sink.Iceberg.Table
 	load := func(ctx context.Context) (*table.Table, error) {
-		t, err := l.catalog.LoadTable(ctx, catalog.ToIdentifier(name))
+		t, err := l.sink.Load(ctx)
 		if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
 			return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("there is no table %s to verify", name), Hint: "check the table's name and the catalog, or run sluice run first"}
 		}

@@ -147,6 +147,18 @@ func (i *Iceberg) Describe() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("iceberg %s %s", i.options.Catalog, i.TableName())), " ")
 }
 
+// Load reads the table afresh, for whoever looks at it by other means. A store or a catalog that does not answer soon is an
+// error that says so. A table that is not there is catalog.ErrNoSuchTable or ErrNoSuchNamespace.
+func (i *Iceberg) Load(ctx context.Context) (*table.Table, error) {
+	ctx, cancel := i.soon(ctx)
+	defer cancel()
+	t, err := i.load(ctx)
+	if err != nil && !isMissing(err) {
+		err = explain(fmt.Sprintf("read table %s", i.TableName()), late(ctx, err))
+	}
+	return t, err
+}
+
 // load reads the table afresh. A table that is not there is catalog.ErrNoSuchTable.
 func (i *Iceberg) load(ctx context.Context) (*table.Table, error) {
 	if len(i.table) < 2 {
