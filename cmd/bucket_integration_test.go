@@ -90,6 +90,12 @@ func TestABucketThatIsMissingOrClosedIsSaidSo(t *testing.T) {
 		r.start()
 		place{10, []string{tc.part}, nil}.judge(t, name, r.wait())
 		p.leftNoBatch(t, name)
+		v := prepared(t, program(t, tc.place(reading(t, k, topic)).args("validate")...)) // which misses what a run would miss
+		v.cmd.Env = append(os.Environ(), tc.environ...)
+		v.start()
+		if o := v.wait(); o.code != 10 || !strings.Contains(o.stdout, tc.part) {
+			t.Errorf("%s: validate ended with %d and\n%s", name, o.code, o.stdout)
+		}
 	}
 	if keys := list(t, bucket); keys != "\n" {
 		t.Errorf("left %s", keys)
