@@ -14,8 +14,8 @@ import (
 	"sluice/progress"
 )
 
-// terminal is the end of a pseudo-terminal that a program writes to.
-func terminal(t *testing.T) *os.File {
+// Terminal makes a pseudo-terminal: what a program writes to tty comes out of its owner's side.
+func Terminal(t *testing.T) (owner, tty *os.File) {
 	t.Helper()
 	owner, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -29,11 +29,17 @@ func terminal(t *testing.T) *os.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
+	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tty.Close() })
+	return owner, tty
+}
+
+// terminal is the end of a pseudo-terminal that a program writes to.
+func terminal(t *testing.T) *os.File {
+	t.Helper()
+	_, tty := Terminal(t)
 	return tty
 }
 
