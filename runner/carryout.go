@@ -26,7 +26,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced}
 	results, err := executor.ExecuteAll(ctx, tasks, r.Workers)
 	if err != nil {
-		return r.because(ctx, err)
+		return err
 	}
 	if err := batch.Covers(plan, tasks, results); err != nil {
 		return &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
@@ -53,14 +53,6 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
 	return nil
-}
-
-// because prefers the reason why ctx ended (a signal, the lost lease) to the errors that this led to.
-func (r *run) because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // housekeep does what may fail without harm: the report for monitoring, bounded metadata, old entries.

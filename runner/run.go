@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -37,34 +38,59 @@ func newRun(q *Query) *run {
 // nothing is written.
 func (r *run) do(ctx context.Context) error {
 	if _, err := r.preflight(ctx); err != nil {
-		return err
+		return r.because(ctx, err)
 	}
 	held, epoch, err := r.Lease.Acquire(ctx)
 	if err != nil {
-		return err
+		return r.because(ctx, err)
 	}
 	r.held, r.epoch = true, epoch
-	if err := r.identify(held); err != nil {
+	return r.because(held, r.underLease(held))
+}
+
+// underLease is the part of a run that may write.
+func (r *run) underLease(ctx context.Context) error {
+	if err := r.identify(ctx); err != nil {
 		return err
 	}
-	r.record(held, nil, nil)
-	if err := r.read(held); err != nil {
+	r.record(ctx, nil, nil)
+	if err := r.read(ctx); err != nil {
 		return err
 	}
-	next, err := r.judge(held)
+	next, err := r.judge(ctx)
 	for _, text := range r.unused {
 		r.Reporter.Notice(text)
 	}
 	if err != nil {
 		return err
 	}
-	if err := r.recover(held, next); err != nil {
+	if err := r.recover(ctx, next); err != nil {
 		return err
 	}
-	if err := r.freeze(held); err != nil {
+	if err := r.freeze(ctx); err != nil {
 		return err
 	}
-	return r.batches(held)
+	return r.batches(ctx)
+}
+
+// because prefers the reason why ctx ended (a signal, the lost lease) to the errors that this led to: whatever waited
+// then says that it was cancelled, or just that it failed. What was found out about table, checkpoint or log stays: a
+// context that ends leaves a commit unknown, and takes no record away.
+func (r *run) because(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if err == nil || cause == nil {
+		return err
+	}
+	cancelled := errors.Is(err, context.Canceled) || errors.Is(err, cause)
+	switch class := batch.ClassOf(err); {
+	case class == batch.Failed, class == batch.NotSetUp && cancelled: // a name that was not resolved in time, say
+	default:
+		return err
+	}
+	if !cancelled {
+		r.Reporter.Notice("this failed while the run was ending for another reason", "error", err)
+	}
+	return cause
 }
 
 // recover makes checkpoint and table agree.
