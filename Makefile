@@ -5,6 +5,7 @@ version := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 raced := ./offsets ./batch ./columns ./checkpoint/... ./kafkasrc ./runner ./progress ./job ./decode
 # The packages with tests against real servers.
 integrated = $(shell grep -rl --exclude-dir=.rig --include='*_test.go' '^//go:build integration' . | xargs -n 1 dirname | sort -u)
+soaked = $(shell grep -rlE --exclude-dir=.rig --include='*_test.go' '^//go:build .*soak' . | xargs -n 1 dirname | sort -u)
 timeout := -timeout 20m
 
 .DEFAULT_GOAL := help
@@ -38,16 +39,16 @@ lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulner
 bench: build ## benchmarks against the floor, on a real broker, as ratios
 	go run ./bench
 
-crash: ## the crash sweep and the binary killed at seeded points
-	go test $(timeout) -tags integration -count=1 -run 'Struck|Stall|Sweep|Mutant|Crash|Kill' ./runner/... ./cmd/...
+crash: rig-start ## the crash sweeps, and the program killed at seeded points
+	tools/named-tests integration 'Struck|Stall|Sweep|Mutant|Crash|Kill' ./runner ./cmd ./checkpoint -- $(timeout)
 
 demo: ## the whole story on one machine, with Go alone (the first build takes minutes)
 	@[ -x sluice ] || echo 'Building sluice. The first build compiles every dependency and takes minutes; later ones take seconds.'
 	@$(MAKE) --no-print-directory -s build
 	@./sluice demo
 
-soak: ## long runs: 10,000 commits, hours of faults
-	go test -timeout 6h -tags 'integration soak' -count=1 -v -run '^TestSoak' ./...
+soak: rig-start ## long runs: 10,000 commits, thousands of kills (hours)
+	tools/named-tests integration,soak '^TestSoak' $(soaked) -- -timeout 6h -v
 
 rig-start: ## start Kafka and S3 and make the Python environment
 	rig/kafka start

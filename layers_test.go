@@ -56,6 +56,7 @@ var layers = map[string]layer{
 	"lakesink/laketest":    {imports: vocabulary, tests: true},
 	"lakesink/rowtest":     {imports: []string{"columns"}, tests: true},
 	"rig":                  {tests: true},
+	"rig/produce":          {imports: []string{"demo"}, tests: true},
 	"bench":                {imports: slices.Concat([]string{"cmd", "runner", "verify", "job", "rig", "lakesink/parquetfile"}, middle, vocabulary), tests: true},
 	"bench/weigh":          {std: true},
 	"examples/cron":        {},

@@ -66,6 +66,8 @@ const (
 	wrongPlace
 	noStore
 	noConditions
+	wrongClock
+	full
 )
 
 // String is the address of the folder and, if it is not the cloud's own, the endpoint.
@@ -88,7 +90,7 @@ func (c *Cloud) get(ctx context.Context, key string) ([]byte, Version, error) {
 		return nil, "", err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(r)
+	data, err := readObject(r)
 	if err != nil {
 		return nil, "", err
 	}
@@ -182,6 +184,10 @@ func (c *Cloud) bounded(ctx context.Context) (context.Context, context.CancelFun
 
 // explain turns a client's error into a Store's.
 func (c *Cloud) explain(ctx context.Context, err error, write bool) error {
+	var fault *batch.Fault
+	if errors.As(err, &fault) {
+		return err
+	}
 	if fault := c.fault(err); fault != nil {
 		return fault
 	}
@@ -216,6 +222,10 @@ func (c *Cloud) fault(err error) error {
 		return &batch.Fault{Class: batch.NotSetUp, Message: "the bucket is in another region", Err: err, Hint: "add the bucket's region to the checkpoint's address: ?region=…"}
 	case noStore:
 		return &batch.Fault{Class: batch.NotSetUp, Message: "what answers there is no object store", Err: err, Hint: "correct the endpoint in the checkpoint's address, or the proxy settings of this machine"}
+	case wrongClock:
+		return &batch.Fault{Class: batch.NotSetUp, Message: "the store's clock and this machine's are too far apart", Err: err, Hint: "set the clock of this machine (NTP), then run again"}
+	case full:
+		return &batch.Fault{Class: batch.Failed, Message: "no space left for the checkpoint", Err: err, Hint: "free some space in the bucket or raise its quota, then run again"}
 	case noConditions:
 		return &batch.Fault{Class: batch.NotSetUp, Message: "the store has no conditional writes", Err: err, Hint: noConditionsHint}
 	}

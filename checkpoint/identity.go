@@ -89,6 +89,10 @@ func (l *Log) writeIdentity(ctx context.Context, identity *batch.Identity) error
 	return nil
 }
 
+// Prove asks the store, unless it is known, whether it enforces the conditions that a checkpoint rests on. Whatever
+// creates something does so by itself; this is for who has to know before anything else is made. It may be repeated.
+func (l *Log) Prove(ctx context.Context) error { return l.ensureProbed(ctx) }
+
 // ensureProbed probes the store before the first create-only write, once per checkpoint and store: identity.json
 // records it.
 func (l *Log) ensureProbed(ctx context.Context) error {

@@ -28,6 +28,9 @@ type Lease struct {
 	Wait time.Duration
 	// Poll is the time between looks at a lease that another run holds.
 	Poll time.Duration
+	// Notice is told, once, what Acquire waits for, after it has waited for Patience. Optional.
+	Notice   func(message string, attributes ...any)
+	Patience time.Duration
 
 	store Store
 	run   string
@@ -46,6 +49,9 @@ const (
 	DefaultRenew = 5 * time.Second
 	defaultPoll  = time.Second
 
+	// Whoever waits longer than defaultPatience wants to know what for.
+	defaultPatience = time.Second
+
 	// staleAfter is beyond any skew that lets a machine work: S3 refuses requests from a clock that is off by 15 minutes.
 	staleAfter = 30 * time.Minute
 	// A time to live that another program wrote is taken for at most maxTTL.
@@ -54,7 +60,7 @@ const (
 
 // NewLease is the lease of a checkpoint, for the run of that id in this process.
 func NewLease(store Store, run string) *Lease {
-	return &Lease{TTL: DefaultTTL, Renew: DefaultRenew, Wait: DefaultTTL, Poll: defaultPoll, store: store, run: run}
+	return &Lease{TTL: DefaultTTL, Renew: DefaultRenew, Wait: DefaultTTL, Poll: defaultPoll, Patience: defaultPatience, store: store, run: run}
 }
 
 // Acquire takes the lease, waiting for another run's to end or to run out. Fenced if another run holds on to it; the
@@ -80,6 +86,8 @@ type watch struct {
 	version  Version
 	since    time.Time
 	deadline time.Time
+	// patience is when whoever waits is told why; zero once that was done.
+	patience time.Time
 }
 
 // take waits until the lease is free or dead, and takes it.
@@ -92,7 +100,7 @@ func (l *Lease) take(ctx context.Context) error {
 		}
 		now := time.Now()
 		if seen.deadline.IsZero() {
-			seen.deadline = now.Add(l.Wait)
+			seen.deadline, seen.patience = now.Add(l.Wait), now.Add(l.Patience)
 		}
 		if version != seen.version {
 			seen.version, seen.since = version, now
@@ -110,10 +118,24 @@ func (l *Lease) take(ctx context.Context) error {
 		if !now.Before(seen.deadline) {
 			return doc.held(l.store)
 		}
+		if !seen.patience.IsZero() && !now.Before(seen.patience) {
+			l.tellWaiting(doc, seen.deadline.Sub(now))
+			seen.patience = time.Time{}
+		}
 		if !pauseFor(ctx, min(l.Poll, max(time.Millisecond, seen.deadline.Sub(now)))) {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// tellWaiting says who is waited for. A run that lives ends, or is still there after the wait; one that is dead is
+// overtaken once it has been silent for its time to live.
+func (l *Lease) tellWaiting(owner *Holder, left time.Duration) {
+	if l.Notice == nil {
+		return
+	}
+	l.Notice("waiting for another run to end, or for the lease of one that died to run out",
+		"run", owner.Run, "host", owner.Host, "pid", owner.PID, "since", owner.Acquired.UTC().Format(time.RFC3339), "forAtMost", left.Round(time.Second).String())
 }
 
 // faster reads who took the lease before we could. The object is never deleted, so it must be there now.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -150,13 +149,14 @@ func (l *Local) Delete(ctx context.Context, keys ...string) error {
 func (l *Local) List(ctx context.Context, prefix, after string) ([]string, error) {
 	root := filepath.Join(l.dir, filepath.FromSlash(prefix[:strings.LastIndexByte(prefix, '/')+1]))
 	var keys []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	start := root + string(filepath.Separator) // a walk does not follow a symbolic link that it starts with
+	err := filepath.WalkDir(start, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
-		case path == l.dir:
+		case path == start:
 			return nil
 		case strings.HasPrefix(entry.Name(), "."):
 			if entry.IsDir() {
@@ -180,12 +180,17 @@ func (l *Local) List(ctx context.Context, prefix, after string) ([]string, error
 }
 
 func (l *Local) read(key string) ([]byte, Version, error) {
-	f, err := os.Open(l.path(key))
+	f, err := os.OpenFile(l.path(key), os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe waits for its writer otherwise
 	if err != nil {
 		return nil, "", err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
+	if stat, err := f.Stat(); err != nil {
+		return nil, "", err
+	} else if !stat.Mode().IsRegular() {
+		return nil, "", &batch.Fault{Class: batch.NotSetUp, Message: f.Name() + " is no file", Hint: "move it away, or point checkpoint at another folder"}
+	}
+	data, err := readObject(f)
 	if err != nil {
 		return nil, "", err
 	}
@@ -304,6 +309,9 @@ func makeDir(dir string, mode, parents fs.FileMode) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if err := dangling(dir); err != nil {
+		return err
+	}
 	parent := filepath.Dir(dir)
 	if err := makeDir(parent, parents, parents); err != nil {
 		return err
@@ -314,6 +322,15 @@ func makeDir(dir string, mode, parents fs.FileMode) error {
 	return syncDir(parent)
 }
 
+// dangling is the fault of a folder that is not there because it is a symbolic link to none.
+func dangling(dir string) error {
+	link, err := os.Readlink(dir)
+	if err != nil {
+		return nil
+	}
+	return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("%s is a symbolic link to %s, which is not there", dir, link), Hint: "make the folder that the link leads to, or mount what holds it"}
+}
+
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -321,26 +338,6 @@ func syncDir(dir string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
-
-// locked runs f while no other process or goroutine does.
-func (l *Local) locked(ctx context.Context, f func() error) error {
-	if err := makeDir(l.dir, dirMode, parentMode); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(filepath.Join(l.dir, lockFile), os.O_CREATE|os.O_RDWR, fileMode)
-	if err != nil {
-		return err
-	}
-	defer file.Close() // which unlocks
-	ctx, cancel := context.WithTimeoutCause(ctx, l.lockWait, fmt.Errorf("%w for %s", errLockHeld, l.lockWait))
-	defer cancel()
-	if err := lock(ctx, file); err != nil {
-		return fmt.Errorf("lock %s: %w", file.Name(), err)
-	}
-	return f()
-}
-
-var errLockHeld = errors.New("another process has held the lock")
 
 // localError turns what the system says into what a Store says.
 func localError(err error) error {
@@ -350,10 +347,12 @@ func localError(err error) error {
 		return err
 	case errors.Is(err, fs.ErrNotExist):
 		return marked(ErrNotFound, err)
-	case errors.Is(err, errLockHeld):
-		return &batch.Fault{Class: batch.Failed, Message: "the checkpoint is locked", Err: err, Hint: "a run on this checkpoint hangs or was stopped: end it or let it go on, then run again"}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return denied(err, "give the user that runs sluice read and write access to the checkpoint's folder")
+	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
+		return &batch.Fault{Class: batch.NotSetUp, Message: "the path cannot be used", Err: err, Hint: "point checkpoint at a shorter path, or mend the symbolic links in it"}
+	case errors.Is(err, syscall.EFBIG):
+		return &batch.Fault{Class: batch.Failed, Message: "a limit on the size of files is in the way", Err: err, Hint: "raise it (ulimit -f) and run again"}
 	case errors.Is(err, syscall.ENOTDIR):
 		return &batch.Fault{Class: batch.NotSetUp, Message: "not a folder", Err: err, Hint: "point checkpoint at a folder, or at a name that is free"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

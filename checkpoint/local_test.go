@@ -145,8 +145,12 @@ func TestLocalGivesUpWaitingForTheLock(t *testing.T) {
 		})
 	}()
 	<-held
-	if err := l.Put(t.Context(), "k", nil); err == nil || !strings.Contains(err.Error(), "another process has held the lock") {
-		t.Errorf("got %v, want that another process holds the lock", err)
+	err := l.Put(t.Context(), "k", nil)
+	if batch.ClassOf(err) != batch.Fenced || !strings.Contains(err.Error(), "another process has held the lock") || !strings.Contains(err.Error(), fmt.Sprintf("pid %d ", os.Getpid())) {
+		t.Errorf("got %v, want a Fenced fault that names who holds the lock", err)
+	}
+	if !strings.Contains(batch.HintOf(err), "kill -CONT") {
+		t.Errorf("got hint %q", batch.HintOf(err))
 	}
 	if _, err := l.PutIfAbsent(t.Context(), "offsets/0", nil); err != nil {
 		t.Errorf("creating needs no lock: %v", err)

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -27,6 +28,10 @@ func OpenStore(ctx context.Context, address string) (Store, error) {
 		return openMemory(rest), nil
 	}
 	u, err := url.Parse(address)
+	var wrong *url.Error
+	if errors.As(err, &wrong) { // which shows the address with its secrets
+		err = wrong.Err
+	}
 	if err != nil {
 		return nil, marked(ErrURL, err)
 	}

@@ -6,6 +6,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"sluice/batch"
 )
@@ -29,6 +32,54 @@ func Probe(ctx context.Context, s Store) error {
 		return fmt.Errorf("probe %s: %w", s, err)
 	}
 	return nil
+}
+
+// Try is Probe for whoever only looks: it leaves nothing that was not there before. In a folder that does not hold all of a
+// checkpoint's folders yet it asks the same file system, in a folder of its own inside it or, while there is none, where
+// it would be made.
+func Try(ctx context.Context, s Store) error {
+	l, ok := s.(*Local)
+	if !ok || l.furnished() {
+		return Probe(ctx, s)
+	}
+	beside, err := l.beside()
+	if err == nil {
+		err = errors.Join(probe(ctx, beside, "lock/probe-"+newNonce()), os.RemoveAll(beside.dir))
+	}
+	if err != nil {
+		return fmt.Errorf("probe %s: %w", s, localError(err))
+	}
+	return nil
+}
+
+// furnished reports whether a probe of the checkpoint itself makes no folder and no lock.
+func (l *Local) furnished() bool {
+	for _, name := range []string{lockFile, tempDir, "lock"} {
+		if _, err := os.Stat(filepath.Join(l.dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// beside is an empty store on the file system of the checkpoint. Its name begins with a dot: no store lists it.
+func (l *Local) beside() (*Local, error) {
+	in := l.dir
+	for {
+		if _, err := os.Stat(in); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err := dangling(in); err != nil {
+			return nil, err
+		}
+		in = filepath.Dir(in)
+	}
+	dir, err := os.MkdirTemp(in, ".sluice-probe-*")
+	if err != nil {
+		return nil, err
+	}
+	other := &Local{dir: dir, lockWait: l.lockWait, link: l.link, rename: l.rename}
+	return other, nil
 }
 
 func probe(ctx context.Context, s Store, key string) error {

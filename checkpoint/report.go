@@ -95,6 +95,11 @@ func (l *Log) runKeys(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What lies deeper is not ours: somebody may have put another checkpoint there.
+	keys = slices.DeleteFunc(keys, func(k string) bool {
+		name := strings.TrimPrefix(k, runsDir)
+		return strings.Contains(name, "/") || !strings.HasSuffix(name, ".json")
+	})
 	slices.SortStableFunc(keys, func(a, b string) int { return runTime(a).Compare(runTime(b)) })
 	return keys, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -13,10 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 
@@ -182,50 +179,4 @@ func (n *s3Native) startAfter(as func(any) bool, after string) {
 	if as(&in) && in.ContinuationToken == nil {
 		in.StartAfter = &after
 	}
-}
-
-func (n *s3Native) judge(err error) verdict {
-	if missing := (credentialsError{}); errors.As(err, &missing) {
-		return noCredentials
-	}
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "NoSuchKey":
-			return notFound
-		case "PreconditionFailed":
-			return conflict
-		case "NoSuchBucket":
-			return noBucket
-		case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AllAccessDisabled", "AccountProblem":
-			return forbidden
-		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
-			return wrongPlace
-		case "NotImplemented":
-			return noConditions
-		}
-	}
-	return judgeStatus(err)
-}
-
-// judgeStatus goes by the HTTP status where a store gives no code of S3's. 409 is not a conflict: Amazon answers it for
-// a race whose loser may try again.
-func judgeStatus(err error) verdict {
-	var response *awshttp.ResponseError
-	if !errors.As(err, &response) {
-		return unknown
-	}
-	switch response.HTTPStatusCode() {
-	case http.StatusNotFound:
-		return noStore // S3 says NoSuchKey or NoSuchBucket; a proxy or a web server says 404
-	case http.StatusPreconditionFailed:
-		return conflict
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return forbidden
-	case http.StatusMovedPermanently, http.StatusTemporaryRedirect:
-		return wrongPlace
-	case http.StatusNotImplemented:
-		return noConditions
-	}
-	return unknown
 }

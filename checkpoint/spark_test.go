@@ -4,6 +4,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -221,4 +223,76 @@ func TestSparksFirstPlanNeedsThePin(t *testing.T) {
 	noError(t, s.Delete(t.Context(), "sources/0/0"))
 	_, err := checkpoint.NewLog(s).Last(t.Context())
 	wantFault(t, err, batch.Inconsistent, "offsets/0", "sources/0/0 is missing")
+}
+
+// As Spark 4.2.0 wrote them, with both versions of its offset log (rig/spark_checkpoint.py).
+var realSpark = []string{"spark/real-4.2.0", "spark/real-4.2.0-log-v2"}
+
+// copied is a folder of testdata as it lies there: the checksums that Spark wrote beside its files have names that only a
+// file system can hold.
+func copied(t *testing.T, name string) checkpoint.Store {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "ckpt")
+	noError(t, os.CopyFS(dir, os.DirFS(filepath.Join(testdata, name))))
+	s, err := checkpoint.NewLocal(dir)
+	noError(t, err)
+	return s
+}
+
+func TestACheckpointOfARealSparkIsRead(t *testing.T) {
+	for _, name := range realSpark {
+		s := copied(t, name)
+		state := last(t, s)
+		plan := state.Plan
+		if state.Commit != 1 || plan.Batch != 2 || !plan.Foreign || plan.Isolation != batch.ReadUncommitted || plan.Hash != sha256Hex(get(t, s, "offsets/2")) || plan.TimestampMs < 1796023000000 {
+			t.Errorf("%s: got commit %d and plan %+v, want 1, and 2 of Spark's", name, state.Commit, plan)
+		}
+		if want := mustParse(t, `{"orders":{"0":0,"1":0,"2":0}}`); !state.Start.Equal(want) {
+			t.Errorf("%s: start of the query: got %s, want %s", name, state.Start, want)
+		}
+		if want := mustParse(t, `{"orders":{"0":106,"1":106,"2":26}}`); !plan.Start.Equal(want) {
+			t.Errorf("%s: start: got %s, want %s", name, plan.Start, want)
+		}
+		if want := mustParse(t, `{"orders":{"0":159,"1":159,"2":39}}`); !plan.End.Equal(want) {
+			t.Errorf("%s: end: got %s, want %s", name, plan.End, want)
+		}
+		noError(t, plan.Validate())
+	}
+}
+
+// What we write in Spark's place is Spark's byte for byte, but for our keys in conf, and the order of the keys there, which
+// is that of a hash table in Spark.
+func TestWhatIsWrittenInSparksPlaceIsSparksToTheByte(t *testing.T) {
+	for _, name := range realSpark {
+		s := copied(t, name)
+		l, ctx := checkpoint.NewLog(s), t.Context()
+		state, err := l.Last(ctx)
+		noError(t, err)
+		noError(t, l.WriteCommit(ctx, 2)) // as Spark does where no row moved the watermark
+		if got, want := get(t, s, "commits/2"), get(t, s, "commits/1"); got != want {
+			t.Errorf("%s: commits/2: got %q, want %q", name, got, want)
+		}
+		plan := &batch.Plan{Batch: 3, Start: state.Plan.End, End: state.Plan.End, TimestampMs: state.Plan.TimestampMs, Isolation: batch.ReadCommitted, Nonce: "n"}
+		noError(t, l.WritePlan(ctx, plan))
+		rest, ours := cutConf(t, get(t, s, "offsets/3"))
+		wantRest, spark := cutConf(t, get(t, s, "offsets/2"))
+		ours = slices.DeleteFunc(ours, func(member string) bool { return strings.HasPrefix(member, `"sluice.`) })
+		if rest != wantRest || !slices.Equal(ours, spark) {
+			t.Errorf("%s: offsets/3: got %q with conf %q, want %q with conf %q", name, rest, ours, wantRest, spark)
+		}
+	}
+}
+
+var confOf = regexp.MustCompile(`"conf":\{("(?:[^"\\]|\\.)*":"(?:[^"\\]|\\.)*",?)*\}`)
+
+// cutConf is a file offsets/<N> without the members of conf, and these, sorted.
+func cutConf(t *testing.T, text string) (rest string, members []string) {
+	t.Helper()
+	conf := confOf.FindString(text)
+	if conf == "" {
+		t.Fatalf("there is no conf in %q", text)
+	}
+	members = regexp.MustCompile(`"(?:[^"\\]|\\.)*":"(?:[^"\\]|\\.)*"`).FindAllString(strings.TrimPrefix(conf, `"conf":`), -1)
+	slices.Sort(members)
+	return strings.Replace(text, conf, "", 1), members
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"sluice/batch"
@@ -46,6 +47,19 @@ type Store interface {
 	Delete(ctx context.Context, keys ...string) error
 	// List returns all keys with the prefix that sort after the given key, in byte order.
 	List(ctx context.Context, prefix, after string) ([]string, error)
+}
+
+// maxObjectBytes bounds what is read of an object. The plan of 10,000 partitions takes about 1 MB.
+const maxObjectBytes = 32 << 20
+
+// readObject reads an object whole, if it can be one of a checkpoint.
+func readObject(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxObjectBytes+1))
+	if err == nil && len(data) > maxObjectBytes {
+		return nil, &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("it has more than %d MiB, and no object of a checkpoint has", maxObjectBytes>>20),
+			Hint: "something else was written there: restore the object from a backup, or delete it"}
+	}
+	return data, err
 }
 
 // storeError says what was asked of which store.

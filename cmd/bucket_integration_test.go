@@ -81,6 +81,8 @@ func TestABucketThatIsMissingOrClosedIsSaidSo(t *testing.T) {
 		"wrong secret":                 {func(p *pipeline) *pipeline { return p.inBucket(bucket, "b") }, []string{"AWS_SECRET_ACCESS_KEY=hunter1"}, "credentials"},
 		"wrong secret for the table": {func(p *pipeline) *pipeline { return p.inBucket(bucket, "c").with("--checkpoint", p.checkpoint()) }, []string{"AWS_SECRET_ACCESS_KEY=hunter2"},
 			"check the credentials"},
+		"wrong key":               {func(p *pipeline) *pipeline { return p.inBucket(bucket, "d") }, []string{"AWS_ACCESS_KEY_ID=nobody"}, "credentials"},
+		"wrong key for the table": {func(p *pipeline) *pipeline { return p.inBucket(bucket, "e").with("--checkpoint", p.checkpoint()) }, []string{"AWS_ACCESS_KEY_ID=nobody"}, "check the credentials"},
 	} {
 		p := tc.place(reading(t, k, topic))
 		r := prepared(t, program(t, p.args("run")...))
@@ -88,6 +90,12 @@ func TestABucketThatIsMissingOrClosedIsSaidSo(t *testing.T) {
 		r.start()
 		place{10, []string{tc.part}, nil}.judge(t, name, r.wait())
 		p.leftNoBatch(t, name)
+		v := prepared(t, program(t, tc.place(reading(t, k, topic)).args("validate")...)) // which misses what a run would miss
+		v.cmd.Env = append(os.Environ(), tc.environ...)
+		v.start()
+		if o := v.wait(); o.code != 10 || !strings.Contains(o.stdout, tc.part) {
+			t.Errorf("%s: validate ended with %d and\n%s", name, o.code, o.stdout)
+		}
 	}
 	if keys := list(t, bucket); keys != "\n" {
 		t.Errorf("left %s", keys)

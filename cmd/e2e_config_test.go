@@ -81,18 +81,17 @@ func TestTheConfigurationIsShownWithoutSecrets(t *testing.T) {
 source:
   kafka:
     bootstrap.servers: `+k.addr+`
-    security.protocol: SASL_SSL
-    sasl.mechanism: PLAIN
-    sasl.jaas.config: org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="hunter1";
-    ssl.truststore.password: ${TRUST}
-    ssl.keystore.password: ${file:password}
+    security.protocol: SSL
+    ssl.keystore.key: hunter1
+    ssl.keystore.certificate.chain: ${file:password}
+    client.rack: ${TRUST_PASSWORD}
   subscribe: [orders]
 sink:
   iceberg:
     catalog: {type: sql, warehouse: lake, properties: {s3.secret-access-key: hunter4, s3.region: eu-west-1}}
     table: sales.orders
 `)
-	environ := []string{"TRUST=hunter2", "SLUICE_RUN_MAXBATCHES=7"}
+	environ := []string{"TRUST_PASSWORD=hunter2", "SLUICE_RUN_MAXBATCHES=7"}
 	o := call(t, environ, "sluice", "run", "--job", file, "--print-config", "--max-duration", "5m", "--set", "source.kafka.client.id=me").wants(0)
 	if strings.Contains(o.stdout+o.stderr, "hunter") {
 		t.Errorf("a secret shows:\n%s%s", o.stdout, o.stderr)

@@ -127,43 +127,6 @@ func TestStatusSaysWhereTheQueryIsAndWritesNothing(t *testing.T) {
 	}
 }
 
-func TestValidateChecksEveryPartAndKeepsNothing(t *testing.T) {
-	t.Parallel()
-	k := embedded(t, "orders")
-	p := newPipeline(t, k)
-	k.fill(t, "orders", 5, 0, 1)
-	checks := func(p *pipeline, code int) map[string]string {
-		t.Helper()
-		o := p.do(t, "validate").wants(code)
-		o.has("validate", "ok", code == 0)
-		found := map[string]string{}
-		for _, c := range o.last("validate")["checks"].([]any) {
-			found[fmt.Sprint(at(c, "name"))] = fmt.Sprint(at(c, "status"))
-			if at(c, "status") != "ok" && (at(c, "detail") == "" || at(c, "hint") == nil) {
-				t.Errorf("%v says neither what is wrong nor what to do", c)
-			}
-		}
-		return found
-	}
-	all := map[string]string{"job": "ok", "kafka": "ok", "checkpoint": "ok", "catalog": "ok", "table": "ok"}
-	if got := checks(p, 0); !maps.Equal(got, all) {
-		t.Errorf("got %v, want all to be ok", got)
-	}
-	p.leftNothing(t, "it")
-	p.run(t)
-	p.untouched(t, "validate", func() { checks(p, 0) })
-	if got := checks(p.with("--subscribe", "refunds"), 10); got["kafka"] != "failed" || got["table"] != "ok" {
-		t.Errorf("got %v, want kafka alone to fail", got)
-	}
-	blocked := write(t, t.TempDir(), "file", "")
-	if got := checks(p.with("--checkpoint", blocked), 10); got["checkpoint"] != "failed" || got["kafka"] != "ok" || got["table"] != "ok" {
-		t.Errorf("got %v, want the checkpoint alone to fail", got)
-	}
-	if got := checks(p.with("--warehouse", blocked, "--checkpoint", p.checkpoint()), 10); got["catalog"] != "failed" && got["table"] != "failed" || got["kafka"] != "ok" {
-		t.Errorf("got %v, want the catalog to fail", got)
-	}
-}
-
 func TestVersionNamesTheLibraries(t *testing.T) {
 	t.Parallel()
 	o := call(t, nil, "sluice", "version", "--output", "json").wants(0)
@@ -194,16 +157,29 @@ func TestTextForPeople(t *testing.T) {
 	if path := pasted(t, o.stdout); path != strings.TrimPrefix(p.table(t).MetadataLocation(), "file://") {
 		t.Errorf("the line to paste reads %s, the table is at %s", path, p.table(t).MetadataLocation())
 	}
+	k.fill(t, "orders", 1, 0)
+	if o = text("run"); strings.Contains(o.stdout, "iceberg_scan") || !strings.Contains(o.stdout, "1 (number 2)") {
+		t.Errorf("got\n%s\nwant a summary without the line, which is for a query's first run and for terminals", o.stdout)
+	}
 	if o = text("run", "--quiet"); o.stdout+o.stderr != "" {
 		t.Errorf("a quiet run with nothing to say says %q", o.stdout+o.stderr)
 	}
-	for verb, want := range map[string]string{"plan": "sales.orders", "status": "caught up", "verify": "every row is there once", "validate": "ok"} {
+	for verb, want := range map[string]string{"plan": "sales.orders", "status": "caught up", "verify": "every row is there once", "validate": "1 topic, 2 partitions; a first run would read 11 offsets"} {
 		if o = text(verb); !strings.Contains(o.stdout, want) {
 			t.Errorf("%s: got\n%s\nwant it to say %q", verb, o.stdout, want)
 		}
 	}
 	if o = call(t, nil, "sluice", "run", "--help").wants(0); !strings.Contains(o.stdout, "--max-offsets-per-trigger") || !strings.Contains(o.stdout, "Exit codes:") || !strings.Contains(o.stdout, "--help, -h") {
 		t.Errorf("got help\n%s", o.stdout)
+	}
+}
+
+func TestValidateSaysThatThereIsNoBatchYet(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, embedded(t, "orders"))
+	p.run(t)
+	if o := call(t, nil, append([]string{"sluice", "validate"}, p.flags...)...).wants(0); !strings.Contains(o.stdout, "has no batch yet") {
+		t.Errorf("got\n%s", o.stdout)
 	}
 }
 

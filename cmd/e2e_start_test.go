@@ -95,8 +95,24 @@ func TestAQueryBeginsAtATime(t *testing.T) {
 	}
 	k.produce(t, &kgo.Record{Topic: "orders", Partition: 1, Timestamp: millis(1_600_000_000_000)}) // nothing as new: its end
 	for at, want := range map[string]int64{"2023-11-14T22:13:20Z": 0, "2023-11-14T22:13:24Z": 4, "2023-11-14T23:13:24.001+01:00": 5, "2030-01-01T00:00:00Z": 10} {
-		p := newPipeline(t, k).with("--starting-timestamp", at)
+		p := newPipeline(t, k).with("--starting-timestamp", at, "--starting-offsets-by-timestamp-strategy", "latest")
 		p.run(t)
 		wantRows(t, p.table(t), k.from("orders", want, 1), false)
 	}
+}
+
+// As in Spark, unless the strategy is latest: all partitions that a time says nothing about are named at once.
+func TestATimeThatNothingIsAsNewAsIsRefused(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	k.produce(t, &kgo.Record{Topic: "orders", Partition: 0, Timestamp: millis(1_700_000_000_000)})
+	p := newPipeline(t, k)
+	late := p.with("--starting-timestamp", "2030-01-01T00:00:00Z")
+	for _, verb := range []string{"plan", "run"} {
+		late.do(t, verb).fails(10, "2030-01-01T00:00:00Z", "orders-0, orders-1", "source.startingOffsetsByTimestampStrategy")
+	}
+	p.with("--starting-timestamp", "2023-11-14T22:13:20Z").do(t, "run").fails(10, "is in orders-1\n")
+	p.leftNothing(t, "a run that was refused")
+	p.run(t)
+	late.run(t).has("summary", "batches", 0) // it only counts at the beginning
 }

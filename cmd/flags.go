@@ -3,11 +3,13 @@ package cmd
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"sluice/job"
+	"sluice/kafkasrc"
 )
 
 const (
@@ -20,21 +22,21 @@ const (
 )
 
 // jobFlags are the flags of a verb that works on a job: the file, a flag for each common key (from the table of
-// keys), and --set for all others.
+// keys), and --set for all others. Every verb takes all of them, so that the flags of a run can be given to each.
 func jobFlags() []cli.Flag {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: flagJob, Aliases: []string{"j", "f"}, Usage: "the job `FILE`; without one the flags are the job"},
-		&cli.StringSliceFlag{Name: flagSet, Usage: "set any key: `KEY=VALUE`, such as source.maxOffsetsPerTrigger=1000; may be repeated"},
+		&keyFlag{name: flagSet, word: "KEY=VALUE", usage: "set any key, such as source.maxOffsetsPerTrigger=1000; may be repeated"},
 	}
 	for _, k := range job.Keys() {
 		if k.Flag == "" {
 			continue
 		}
-		usage := strings.ReplaceAll(firstSentence(k.Doc), "`", "") + fmt.Sprintf(" (%s; `%s`)", k.Path, strings.ToUpper(k.Type))
+		usage := strings.ReplaceAll(firstSentence(k.Doc), "`", "") + " (" + k.Path + ")"
 		if k.Default != "" {
 			usage += " [" + k.Default + "]"
 		}
-		flags = append(flags, &cli.StringFlag{Name: k.Flag, Usage: usage, Category: "job:"})
+		flags = append(flags, &keyFlag{name: k.Flag, path: k.Path, word: strings.ToUpper(k.Type), alone: k.Switch, usage: usage})
 	}
 	return flags
 }
@@ -49,6 +51,39 @@ func firstSentence(text string) string {
 // outputFlags are the flags of a verb that prints a result.
 func outputFlags() []cli.Flag {
 	return []cli.Flag{&cli.StringFlag{Name: flagOutput, Aliases: []string{"o"}, Value: "text", Usage: "`FORM` of the result: text, or json for one JSON object a line (docs/json.md)"}}
+}
+
+// unheeded lists, by verb, the keys that make no difference to it; one that ends in a dot stands for all below it. Their
+// flags are taken and checked all the same, and not listed: a line of a crontab with the flags of a run is right for
+// every verb.
+var unheeded = map[string][]string{
+	"plan":   {"run.", "retain"},
+	"status": ofRun,
+	"verify": slices.Concat(ofRun, ofStart),
+	"peek":   slices.Concat(ofRun, ofStart, []string{"name", "checkpoint"}),
+}
+
+var (
+	ofRun   = []string{"run.", "retain", "source.maxOffsetsPerTrigger", "source.minPartitions", "sink.iceberg.targetFileSize"}
+	ofStart = []string{"source.startingOffsets", "source.startingTimestamp", "source.startingOffsetsByTimestampStrategy"}
+)
+
+const unheededHelp = "\n\nFlags of a job that make no difference here, such as --max-duration, are taken, and not listed."
+
+// listHeeded leaves flags that make no difference to a command out of its help.
+func listHeeded(c *cli.Command) {
+	paths, ok := unheeded[c.Name]
+	if !ok {
+		return
+	}
+	c.Description += unheededHelp
+	for _, f := range c.Flags {
+		if f, ok := f.(*keyFlag); ok {
+			f.hidden = slices.ContainsFunc(paths, func(path string) bool {
+				return f.path == path || strings.HasSuffix(path, ".") && strings.HasPrefix(f.path, path)
+			})
+		}
+	}
 }
 
 // begin reads the flags that every verb shares.
@@ -69,11 +104,23 @@ func (p *process) loadJob(c *cli.Context, needs job.Part) (*job.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: c.StringSlice(flagSet), Needs: needs, WorkDir: dir}
+	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, CheckClient: checkClient}
 	for _, k := range job.Keys() {
-		if k.Flag != "" && c.IsSet(k.Flag) {
-			in.Flags = append(in.Flags, job.FlagValue{Flag: k.Flag, Value: c.String(k.Flag)})
+		if k.Flag == "" {
+			continue
+		}
+		for _, value := range given(c, k.Flag) {
+			in.Flags = append(in.Flags, job.FlagValue{Flag: k.Flag, Value: value})
 		}
 	}
 	return job.Load(in)
+}
+
+// checkClient asks the client about its properties, so that what does not fit is found with the other mistakes of a job.
+func checkClient(properties map[string]string) []job.PropertyProblem {
+	var problems []job.PropertyProblem
+	for _, f := range kafkasrc.CheckClient(properties) {
+		problems = append(problems, job.PropertyProblem(f))
+	}
+	return problems
 }

@@ -4,7 +4,9 @@ package cmd_test
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -27,8 +29,32 @@ import (
 	"sluice/rig"
 )
 
-// kills is how often the program is killed, over all lanes.
-const kills = 100
+// kills is how often the program is killed, over all lanes; round is how often in one before it is judged.
+const (
+	kills = 100
+	round = 25
+)
+
+var seedFlag = flag.Uint64("seed", 0, "`seed` of what tests draw, as a failed test has printed it; 0 for another one each time")
+
+// drawn is what a test draws from. The same seed gives a test of the same name the same.
+func drawn(t *testing.T, seed uint64) *rand.Rand {
+	t.Helper()
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(t.Name())) // a hash takes everything
+	return rand.New(rand.NewPCG(seed, name.Sum64()))
+}
+
+// seed is the seed that was given, or a new one.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	s := *seedFlag
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Logf("to draw the same again: -seed %d", s)
+	return s
+}
 
 // built is the program as it is shipped, built once.
 var built = sync.OnceValues(func() (string, error) {
@@ -75,9 +101,11 @@ func reading(t testing.TB, k *kafka, topic string) *pipeline {
 // The program is killed again and again while records arrive, each time when something that was drawn has happened: so
 // many changes of files, or so many requests to the store, before one of them or after it and without its answer. In
 // the end every record is there once.
-func TestARunKilledAtAnyMomentLosesAndDoublesNothing(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+func TestARunKilledAtAnyMomentLosesAndDoublesNothing(t *testing.T) { killAll(t, kills) }
+
+// killAll kills so often, over all lanes.
+func killAll(t *testing.T, kills int) {
+	seed := seed(t)
 	broker, bucket := rig.Kafka(t), rig.S3(t)
 	lanes := []lane{
 		{name: "folders", prepare: func(t *testing.T, p *pipeline) *pipeline { return p }},
@@ -88,11 +116,11 @@ func TestARunKilledAtAnyMomentLosesAndDoublesNothing(t *testing.T) {
 		}, remote: true},
 	}
 	t.Run("lanes", func(t *testing.T) {
-		for i, l := range lanes {
+		for _, l := range lanes {
 			topic := broker.CreateTopic(t, 3, nil)
 			t.Run(l.name, func(t *testing.T) {
 				t.Parallel()
-				l.random = rand.New(rand.NewPCG(seed, uint64(i)))
+				l.random = drawn(t, seed)
 				l.kafka, l.topic = connected(t, broker.Addr), topic
 				l.run(t, kills/len(lanes))
 			})
@@ -117,6 +145,14 @@ func (l *lane) run(t *testing.T, kills int) {
 	base := reading(t, l.kafka, l.topic).brief().with("--max-offsets-per-trigger", "40", "--min-partitions", "2", "--retain", "3")
 	base = base.with("--set", "sink.iceberg.expireEvery=3", "--set", "sink.iceberg.keepSnapshots=2")
 	p := l.prepare(t, base)
+	for ; kills > 0; kills -= round {
+		l.round(t, p, min(kills, round))
+	}
+}
+
+// round kills so often, then lets the query catch up and judges.
+func (l *lane) round(t *testing.T, p *pipeline, kills int) {
+	t.Helper()
 	whole := l.attempt(t, p.patient(), 0, false)
 	whole.outcome.wants(0)
 	t.Logf("a whole run has %d events", whole.events)

@@ -9,9 +9,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"sluice/job"
 )
 
 // Main runs one command line and returns the exit code. args holds the program's name first. It is safe to call
@@ -47,6 +50,7 @@ func (p *process) app() *cli.App {
 		Description: "Each run reads everything that was in Kafka when it started, in batches no larger than you allow, writes each batch to the table exactly once, and exits.\n\nTry it without anything else:   sluice demo",
 		Commands: []*cli.Command{p.runCommand(), p.planCommand(), p.statusCommand(), p.verifyCommand(), p.validateCommand(), p.peekCommand(),
 			p.demoCommand(), p.versionCommand()},
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagVersion, Aliases: []string{"v"}, Usage: "show the version, as sluice version does"}},
 		Writer: p.stdout, ErrWriter: p.stderr,
 		HideVersion: true, Suggest: true,
 		UseShortOptionHandling: true,
@@ -56,6 +60,9 @@ func (p *process) app() *cli.App {
 			// cli goes on after this; Action below turns it into the error.
 		},
 		Action: func(c *cli.Context) error {
+			if c.Bool(flagVersion) {
+				return p.showVersion(c)
+			}
 			if c.Args().Present() {
 				return &usage{fmt.Errorf("unknown command %q", c.Args().First()), "the commands are: " + commandNames(c.App)}
 			}
@@ -65,6 +72,7 @@ func (p *process) app() *cli.App {
 	for _, c := range app.Commands {
 		c.OnUsageError = usageError
 		c.HideHelpCommand = true
+		listHeeded(c)
 		c.Flags = append(c.Flags, cli.HelpFlag) // the library adds it too late to be listed
 	}
 	return app
@@ -85,13 +93,49 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		name += " " + c.Command.Name
 	}
 	hint := "see " + name + " --help"
-	if typed, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok && c.Command != nil {
-		err = fmt.Errorf("there is no flag --%s", strings.TrimLeft(typed, "-"))
-		if near := cli.SuggestFlag(c.Command.Flags, typed, true); near != "" {
-			hint = "did you mean " + near + "? " + hint
+	if typed, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+		typed = strings.TrimLeft(typed, "-")
+		err = fmt.Errorf("there is no flag --%s", typed)
+		if meant := meantFlag(c, typed); meant != "" {
+			hint = meant + "; " + hint
 		}
 	}
 	return &usage{err, hint}
+}
+
+// meantFlag says what a flag that does not exist was probably meant to be; empty if nothing is near.
+func meantFlag(c *cli.Context, typed string) string {
+	if c.Command == nil || c.Command.Name == "" || c.Command.Name == c.App.Name {
+		if typed == flagJob || job.KeyOf(typed) != nil {
+			return "flags stand after the command, as in sluice run --" + typed
+		}
+		return ""
+	}
+	names := namesOf(c.Command.Flags)
+	if key := job.KeyOf(typed); key != nil && slices.Contains(names, flagJob) {
+		if key.Flag != "" {
+			return "did you mean --" + key.Flag + "?"
+		}
+		return "use --set " + key.Path + "=" + strings.ToUpper(key.Type)
+	}
+	if near := job.Nearest(typed, names); near != "" {
+		return "did you mean --" + near + "?"
+	}
+	for _, other := range c.App.Commands {
+		if slices.Contains(namesOf(other.Flags), typed) {
+			return "it is a flag of sluice " + other.Name
+		}
+	}
+	return ""
+}
+
+// namesOf lists the long names of flags.
+func namesOf(flags []cli.Flag) []string {
+	var names []string
+	for _, f := range flags {
+		names = append(names, f.Names()[0])
+	}
+	return names
 }
 
 func commandNames(app *cli.App) string {
@@ -106,6 +150,9 @@ func commandNames(app *cli.App) string {
 
 // noArguments refuses words that no flag takes: a forgotten --job, or a value with a space.
 func noArguments(c *cli.Context) error {
+	if word := c.Args().First(); word == "true" || word == "false" {
+		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, word), "a flag that is true or false takes its value after =, as in --include-headers=" + word}
+	}
 	if c.Args().Present() {
 		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, c.Args().First()), "is a flag missing before it? see sluice " + c.Command.Name + " --help"}
 	}

@@ -18,8 +18,16 @@ const (
 	workerBytes = 24 << 20
 	// uploadBytes is what it needs besides if its files go to an object store: parts on their way.
 	uploadBytes = 40 << 20
-	// readerBytes of a worker's memory are in use before its files.
+	// readerBytes of a worker's memory are in use before its files where a Fetch asks for minFetchBytes, and fetchFactor
+	// bytes for each byte more: the answer in hand, the one on its way, and what becomes of them.
 	readerBytes = 8 << 20
+	fetchFactor = 4
+
+	minFetchBytes = 1 << 20
+	maxFetchBytes = 8 << 20
+	// fetchShare is the part of a worker's memory that one Fetch asks for. Larger ones took no less CPU; they keep a
+	// connection busy to brokers that are far away.
+	fetchShare = 48
 
 	minRowGroupBytes = 16 << 20
 	maxRowGroupBytes = 128 << 20
@@ -34,6 +42,8 @@ const gcPercent = 40
 type budget struct {
 	// workers carry out tasks side by side: one a core, if the memory is enough for so many.
 	workers int
+	// fetch is how much one Fetch of a worker asks for.
+	fetch int64
 	// files is what the files of one worker may hold, and rowGroup the size of their row groups before compression.
 	files, rowGroup int64
 	// wanted is the ceiling at which every core has a worker.
@@ -42,17 +52,22 @@ type budget struct {
 
 // newBudget shares out a ceiling between as many workers as there are cores, or fewer.
 func newBudget(ceiling int64, cores int, warehouse string) budget {
-	least := int64(workerBytes)
+	least, uploads := int64(workerBytes), int64(0)
 	if isRemote(warehouse) {
-		least += uploadBytes
+		uploads = uploadBytes
 	}
+	least += uploads
 	room := max(least, ceiling-programBytes)
 	workers := max(1, min(int64(cores), room/least))
 	each := room / workers
 	live := each * 100 / (100 + gcPercent) // the rest is garbage that has yet to be collected
-	return budget{workers: int(workers), files: live - readerBytes,
+	fetch := min(maxFetchBytes, max(minFetchBytes, (each-uploads)/fetchShare))
+	return budget{workers: int(workers), fetch: fetch, files: live - beforeFiles(fetch),
 		rowGroup: min(maxRowGroupBytes, max(minRowGroupBytes, each/4)), wanted: programBytes + int64(cores)*least}
 }
+
+// beforeFiles is what of a worker's memory its reader takes.
+func beforeFiles(fetch int64) int64 { return readerBytes + fetchFactor*(fetch-minFetchBytes) }
 
 // idleCores says what keeps cores from working; empty if nothing does.
 func (b budget) idleCores(cores int) string {

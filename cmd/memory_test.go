@@ -11,17 +11,20 @@ func TestMemoryIsSharedOutBetweenAsManyWorkersAsFit(t *testing.T) {
 		warehouse       string
 		workers         int
 		files, rowGroup int64
+		fetch           int64
 	}{
-		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 96*mib*100/140 - 8*mib, rowGroup: 24 * mib},
-		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 8, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib},
-		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 3, files: 64*mib*100/140 - 8*mib, rowGroup: 16 * mib},
-		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 8, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib},
-		{name: "plenty makes row groups no larger than readers like", ceiling: 4096 * mib, cores: 4, warehouse: "/data/lake", workers: 4, files: 1008*mib*100/140 - 8*mib, rowGroup: 128 * mib},
-		{name: "too little still makes one worker", ceiling: 32 * mib, cores: 4, warehouse: "/data/lake", workers: 1, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib},
+		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 96*mib*100/140 - 12*mib, rowGroup: 24 * mib, fetch: 2 * mib},
+		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 8, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 3, files: 64*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 8, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "plenty makes row groups no larger than readers like", ceiling: 4096 * mib, cores: 4, warehouse: "/data/lake", workers: 4, files: 1008*mib*100/140 - 36*mib, rowGroup: 128 * mib, fetch: 8 * mib},
+		{name: "uploads take nothing from fetches", ceiling: 608 * mib, cores: 4, warehouse: "s3://lake/x", workers: 4, files: 136*mib*100/140 - 12*mib, rowGroup: 34 * mib, fetch: 2 * mib},
+		{name: "the least", ceiling: 128 * mib, cores: 4, warehouse: "/data/lake", workers: 2, files: 32*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "the least with uploads", ceiling: 128 * mib, cores: 4, warehouse: "s3://lake/x", workers: 1, files: 64*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
 	} {
 		got := newBudget(c.ceiling, c.cores, c.warehouse)
-		if got.workers != c.workers || got.files != c.files || got.rowGroup != c.rowGroup {
-			t.Errorf("%s: got %+v, want %d workers, %d bytes of files, row groups of %d", c.name, got, c.workers, c.files, c.rowGroup)
+		if got.workers != c.workers || got.files != c.files || got.rowGroup != c.rowGroup || got.fetch != c.fetch {
+			t.Errorf("%s: got %+v, want %d workers, %d bytes of files, row groups of %d, fetches of %d", c.name, got, c.workers, c.files, c.rowGroup, c.fetch)
 		}
 	}
 }
@@ -35,7 +38,7 @@ func TestMemoryOfAllWorkersFitsUnderTheCeiling(t *testing.T) {
 				if b.workers < 1 || b.workers > cores || b.files <= 0 {
 					t.Errorf("%d bytes on %d cores for %s: got %+v", ceiling, cores, warehouse, b)
 				}
-				if used := int64(b.workers) * (b.files + readerBytes) * (100 + gcPercent) / 100; used > ceiling-programBytes {
+				if used := int64(b.workers) * (b.files + beforeFiles(b.fetch)) * (100 + gcPercent) / 100; used > ceiling-programBytes {
 					t.Errorf("%d bytes on %d cores for %s: %d workers use %d bytes beside the program's %d", ceiling, cores, warehouse, b.workers, used, programBytes)
 				}
 			}

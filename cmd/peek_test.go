@@ -67,7 +67,7 @@ func TestPeekShowsRecordsAsTheyAre(t *testing.T) {
 	k.produce(t, &kgo.Record{Topic: "orders", Value: []byte{0xff, 0x00}, Timestamp: time.UnixMilli(1_700_000_000_123),
 		Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte("a1")}, {Key: "trace", Value: nil}}})
 	k.produce(t, &kgo.Record{Topic: "orders", Key: []byte{}, Value: []byte("\x1b[31mred\nline")})
-	o := call(t, nil, append([]string{"sluice", "peek", "--output", "json", "--include-headers"}, append([]string{"true"}, k.flags()...)...)...).wants(0)
+	o := call(t, nil, append([]string{"sluice", "peek", "--output", "json", "--include-headers"}, k.flags()...)...).wants(0)
 	rows := rowsOf(o)
 	first, second := rows[0].(map[string]any), rows[1].(map[string]any)
 	if first["key"] != nil || at(first, "value.base64") != "/wA=" || first["timestamp"] != "2023-11-14T22:13:20.123000Z" ||
@@ -147,7 +147,7 @@ func TestPeekShowsTheNewestRowsOfATable(t *testing.T) {
 // A table and its topic show a record in the same way.
 func TestPeekShowsTopicAndTableAlike(t *testing.T) {
 	k := embedded(t, "orders")
-	p := newPipeline(t, k).with("--include-headers", "true")
+	p := newPipeline(t, k).with("--set", "source.includeHeaders=true")
 	k.produce(t, &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte{0xfe}, Timestamp: time.UnixMilli(1_700_000_000_123),
 		Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte("a1")}, {Key: "none", Value: nil}}})
 	k.produce(t, &kgo.Record{Topic: "orders", Value: []byte{}, Timestamp: time.UnixMilli(0)})

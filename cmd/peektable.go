@@ -19,13 +19,13 @@ import (
 // more than it takes to find them, so that it takes as long on a large table as on a small one.
 func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, error) {
 	name := l.job.Sink.Iceberg.Table
-	t, err := l.catalog.LoadTable(ctx, catalog.ToIdentifier(name))
+	t, err := l.sink.Load(ctx)
 	if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
 		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("there is no table %s to look at", name),
 			Hint: "check the table's name and the catalog, or run sluice run first; --topic looks at the topic"}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load table %s: %w", name, err)
+		return nil, err
 	}
 	var all []progress.PeekColumn
 	for _, field := range t.Schema().Fields() {

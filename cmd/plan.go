@@ -9,18 +9,18 @@ import (
 
 	"sluice/batch"
 	"sluice/job"
-	"sluice/offsets"
 	"sluice/progress"
 	"sluice/runner"
 )
 
 func (p *process) planCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "plan",
-		Usage:       "what the next run would read and write; changes nothing",
-		Description: "Reads broker, checkpoint and table as a run would, and prints what it would do first, which offsets the next batch has, and how many batches follow.",
-		Flags:       slices.Concat(jobFlags(), outputFlags()),
-		Action:      p.plan,
+		Name:  "plan",
+		Usage: "what the next run would read and write; changes nothing",
+		Description: "Reads broker, checkpoint and table as a run would, and prints what it would do first, which offsets the next batch has, and how many batches follow.\n" +
+			"With --adopt, --new-query or --lost-rows it shows what that choice would do. Where a run would stop, it says why, and ends with the run's exit code.",
+		Flags:  slices.Concat(jobFlags(), outputFlags(), choiceFlags()),
+		Action: p.plan,
 	}
 }
 
@@ -32,48 +32,44 @@ func (p *process) plan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	chosen, err := choicesOf(c)
+	if err != nil {
+		return err
+	}
 	line, err := connect(c.Context, j, job.ForAll)
 	defer line.close()
 	if err != nil {
 		return cause(c.Context, err)
 	}
-	o, err := line.query(silent{}).Inspect(c.Context)
+	query := line.query(silent{})
+	chosen.tell(query)
+	o, err := query.Inspect(c.Context)
 	if err != nil {
 		return cause(c.Context, err)
 	}
 	if err := progress.Write(p.stdout, p.json, line.outlook(c.Context, o)); err != nil {
 		return err
 	}
+	p.told = o.Refusal != nil && !p.json // the plan's text says all of it
 	return o.Refusal
 }
 
-// silent is told everything and says nothing.
-type silent struct{}
-
-func (silent) Planned(int64, int64, int64, bool) {}
-func (silent) Advanced(int64)                    {}
-func (silent) Committed(*progress.Batch)         {}
-func (silent) Notice(string, ...any)             {}
-
-var actions = map[runner.Action]string{runner.First: progress.ActionStart, runner.Next: progress.ActionContinue, runner.Replay: progress.ActionReplay,
-	runner.Mark: progress.ActionMark, runner.Rebuild: progress.ActionRebuild, "": progress.ActionStop}
-
 // outlook puts what a run would do into words.
 func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Plan {
-	shown := &progress.Plan{Query: l.job.Name, QueryID: o.QueryID, Action: actions[o.Action], Batch: batch.None, EstimatedBytes: -1, EstimatedFiles: -1,
-		Isolation: string(l.job.Source.Isolation()), MaxOffsets: l.job.Source.MaxOffsetsPerTrigger, StartOrigin: l.startOrigin(o), Ranges: []progress.PlanRange{},
-		Notes: []string{}, Blocked: heldBack(o.View),
+	shown := &progress.Plan{Query: l.job.Name, QueryID: o.QueryID, Batch: batch.None, EstimatedBytes: -1, EstimatedFiles: -1,
+		Isolation: string(l.job.Source.Isolation()), MaxOffsets: l.job.Source.MaxOffsetsPerTrigger, Ranges: []progress.PlanRange{},
+		Notes: append([]string{}, o.Unused...), Blocked: o.View.Blocked(),
 		Tables: []progress.PlanTable{{Role: "main", Name: l.sink.TableName(), Exists: o.Table.Exists, UUID: o.Table.UUID, Location: o.Table.Location}}}
+	if shown.Action, shown.Refusal = actionOf(o); shown.Refusal != nil {
+		return shown
+	}
+	shown.StartOrigin = l.startOrigin(o)
 	next := o.Next
 	if o.Replay != nil {
 		next = o.Replay
 		shown.Remaining, shown.Batches = o.Remaining, o.Batches+1
 	} else if next != nil {
 		shown.Remaining, shown.Batches = o.Remaining-next.Offsets(), o.Batches
-	}
-	if o.Refusal != nil {
-		shown.Action = progress.ActionStop
-		shown.Notes = append(shown.Notes, o.Refusal.Error())
 	}
 	if next == nil {
 		return shown
@@ -105,24 +101,18 @@ func (l *pipeline) estimate(ctx context.Context, o *runner.Outlook, n int64) int
 // startOrigin says why the query begins where it does: the question asked most about startingOffsets.
 func (l *pipeline) startOrigin(o *runner.Outlook) string {
 	switch {
+	case o.Action == runner.Rebuild:
+		return "the table's ledger"
+	case o.Action == runner.Chosen:
+		return "the choice about rows that the table lost"
 	case o.Replay != nil:
 		return fmt.Sprintf("plan %d of the checkpoint, as it was written", o.Replay.Batch)
 	case o.Log.Plan != nil:
 		return fmt.Sprintf("the end of batch %d in the checkpoint", o.Log.Plan.Batch)
 	case o.Log.Start != nil:
 		return "the start that an earlier run pinned in the checkpoint (sources/0/0)"
-	case o.Action == runner.Rebuild:
-		return "the table's ledger"
 	case !l.job.Source.StartingTimestamp.IsZero():
 		return "startingTimestamp " + l.job.Text("source.startingTimestamp")
 	}
 	return "startingOffsets " + l.job.Text("source.startingOffsets")
-}
-
-func heldBack(view *offsets.View) int64 {
-	var n int64
-	for _, b := range view.Partitions {
-		n += max(0, b.HighWatermark-b.End)
-	}
-	return n
 }

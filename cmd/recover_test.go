@@ -51,6 +51,12 @@ func TestANewQueryIntoAnOldTableReadsAgainIfAsked(t *testing.T) {
 		t.Errorf("got %d rows, want each record once for each query", len(rows))
 	}
 	p.run(t).has("summary", "batches", 0) // the old query goes on where it was
+	for _, judge := range []*pipeline{p, other} {
+		o := judge.do(t, "verify", "--source").wants(13).has("verify", "ok", false, "batches", 2, "duplicates", 0)
+		if !strings.Contains(o.stdout, `"kind":"read-twice"`) || !strings.Contains(o.stdout, fmt.Sprint(id)) {
+			t.Errorf("got\n%s\nwant both queries to be told", o.stdout)
+		}
+	}
 }
 
 // An old copy of the checkpoint gives way to the table (https://github.com/apache/iceberg/issues/10892).

@@ -11,16 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"sluice/batch"
 	"sluice/job"
 	"sluice/progress"
 	"sluice/runner"
-)
-
-const (
-	flagAdopt    = "adopt"
-	flagNewQuery = "new-query"
-	flagLostRows = "lost-rows"
 )
 
 func (p *process) runCommand() *cli.Command {
@@ -32,12 +25,9 @@ func (p *process) runCommand() *cli.Command {
 			"   sluice run --bootstrap-servers broker:9092 --subscribe orders --warehouse /data/lake --table sales.orders\n   sluice run --job orders.yaml" + exitHelp,
 		Flags: slices.Concat(jobFlags(), outputFlags(), []cli.Flag{
 			&cli.StringFlag{Name: flagLogFormat, Value: "text", Usage: "`FORM` of the log on stderr: text or json"},
-			&cli.BoolFlag{Name: flagQuiet, Aliases: []string{"q"}, Usage: "print nothing unless something is wrong"},
+			&cli.BoolFlag{Name: flagQuiet, Aliases: []string{"q"}, Usage: "print no text unless something is wrong; the objects of -o json are printed all the same, so that -q -o json leaves stderr to warnings"},
 			&cli.BoolFlag{Name: flagPrintConfig, Usage: "print the job as it is in force, and where each value comes from; secrets redacted; then exit"},
-			&cli.StringFlag{Name: flagAdopt, Usage: "the checkpoint was lost: go on as the query of this `ID`, where the table says it is"},
-			&cli.BoolFlag{Name: flagNewQuery, Usage: "the checkpoint is meant to be empty: begin a new query although the table remembers one of this name"},
-			&cli.StringFlag{Name: flagLostRows, Usage: "the table lost rows that this query wrote: reread them or accept that (`CHOICE`)"},
-		}),
+		}, choiceFlags()),
 		Action: p.run,
 	}
 }
@@ -57,7 +47,7 @@ func (p *process) run(c *cli.Context) error {
 	if c.Bool(flagPrintConfig) {
 		return j.WriteConfig(p.stdout)
 	}
-	lost, err := choice(c)
+	chosen, err := choicesOf(c)
 	if err != nil {
 		return err
 	}
@@ -73,12 +63,13 @@ func (p *process) run(c *cli.Context) error {
 		err = cause(c.Context, err)
 		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")
 	}
+	line.lease.Notice = reporter.Notice
 	query := line.query(reporter)
 	query.Started = began
-	query.Adopt, query.NewQuery, query.LostRows = c.String(flagAdopt), c.Bool(flagNewQuery), lost
+	chosen.tell(query)
 	summary, err := query.Run(c.Context)
 	look := ""
-	if summary.Rows > 0 && !p.json {
+	if p.wantsLook(c, summary) {
 		look = line.look(context.WithoutCancel(c.Context))
 	}
 	return p.finish(reporter, summary, err, look)
@@ -87,7 +78,7 @@ func (p *process) run(c *cli.Context) error {
 // refuse is the summary of a run that found nobody to talk to; it is recorded if the checkpoint can be reached.
 func (l *pipeline) refuse(ctx context.Context, reporter runner.Reporter, began time.Time, err error) *progress.Summary {
 	query := &runner.Query{Reporter: reporter, Options: runner.Options{Name: l.job.Name, RunID: l.runID, Started: began, Grace: l.job.Run.Grace,
-		Table: l.job.Sink.Iceberg.Table, Now: time.Now, ExitCode: exitCode}}
+		TableName: l.job.Sink.Iceberg.Table, Now: time.Now, ExitCode: exitCode}}
 	if l.log != nil {
 		query.Log = l.log
 	}
@@ -105,18 +96,6 @@ func (p *process) finish(reporter *progress.Reporter, summary *progress.Summary,
 		return fmt.Errorf("write the results: %w", err)
 	}
 	return failure
-}
-
-func choice(c *cli.Context) (batch.Choice, error) {
-	if c.IsSet(flagAdopt) && c.Bool(flagNewQuery) {
-		return "", &usage{fmt.Errorf("--%s and --%s contradict each other", flagAdopt, flagNewQuery), "give one of them"}
-	}
-	switch lost := batch.Choice(c.String(flagLostRows)); lost {
-	case "", batch.Reread, batch.Accept:
-		return lost, nil
-	default:
-		return "", &usage{fmt.Errorf("--%s %q is no choice", flagLostRows, lost), fmt.Sprintf("use %s or %s", batch.Reread, batch.Accept)}
-	}
 }
 
 // reporter shows the run on stdout and stderr: a bar only where somebody watches.

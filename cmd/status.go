@@ -18,11 +18,12 @@ import (
 
 func (p *process) statusCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "status",
-		Usage:       "where the query is: batches, lag, lease, last run; changes nothing",
-		Description: "Reads the checkpoint and the table, and asks Kafka for the live ends. If Kafka does not answer, everything but the lag is shown all the same.",
-		Flags:       slices.Concat(jobFlags(), outputFlags()),
-		Action:      p.status,
+		Name:  "status",
+		Usage: "where the query is: batches, lag, lease, last run; changes nothing",
+		Description: "Reads the checkpoint and the table, asks Kafka for the live ends, and says whether the next run would stop, and what to do then.\n" +
+			"If Kafka does not answer, everything but the lag is shown all the same.",
+		Flags:  slices.Concat(jobFlags(), outputFlags()),
+		Action: p.status,
 	}
 }
 
@@ -47,25 +48,24 @@ func (p *process) status(c *cli.Context) error {
 }
 
 func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
-	s := &progress.Status{Query: l.job.Name, Checkpoint: l.store.String(), LastPlan: batch.None, LastCommit: batch.None, TableBatch: batch.None, Lag: -1,
+	o, silence, err := l.foresee(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &progress.Status{Query: l.job.Name, QueryID: o.QueryID, Checkpoint: l.store.String(), LastPlan: batch.None, Lag: -1,
 		Table: l.sink.TableName(), Partitions: []progress.StatusPartition{}, Notes: []string{}}
-	var err error
-	if s.QueryID, err = l.log.Query(ctx); err != nil {
+	s.Action, s.Refusal = actionOf(o)
+	l.batches(s, o.Log, o.Table)
+	if err := l.history(ctx, s, o.Log); err != nil {
 		return nil, err
 	}
-	table, err := l.sink.Table(ctx, s.QueryID)
-	if err != nil {
-		return nil, err
+	if silence != nil {
+		s.Notes = append(s.Notes, "Kafka did not answer, so lag is unknown: "+silence.Error())
+		o.View = &offsets.View{}
+	} else {
+		s.Lag, s.Blocked = 0, o.View.Blocked()
 	}
-	log, err := l.log.Last(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l.batches(s, log, table)
-	if err := l.history(ctx, s, log); err != nil {
-		return nil, err
-	}
-	l.partitions(ctx, s, reached(log, table))
+	partitions(s, o.Landed(), o.View)
 	return s, nil
 }
 
@@ -83,30 +83,20 @@ func (l *pipeline) batches(s *progress.Status, log *batch.LogState, table *batch
 	}
 }
 
-// reached is where the query stands: the table's word if it has one.
-func reached(log *batch.LogState, table *batch.Table) offsets.Offsets {
-	switch ledger := table.Applied.Ledger; {
-	case ledger != nil && ledger.Batch == table.Applied.Batch:
-		return ledger.Next()
-	case log.Plan != nil && log.Plan.Batch == table.Applied.Batch:
-		return log.Plan.End
-	case log.Plan != nil:
-		return log.Plan.Start
-	}
-	return log.Start
-}
-
 // history reads the lease, the newest run and the newest report.
 func (l *pipeline) history(ctx context.Context, s *progress.Status, log *batch.LogState) error {
 	holder, err := checkpoint.ReadHolder(ctx, l.store)
 	if err != nil {
 		return err
 	}
+	atWork := ""
 	if holder != nil {
-		s.Lease = &progress.StatusLease{Owner: fmt.Sprintf("run %s, process %d on %s", holder.Run, holder.PID, holder.Host),
-			Since: progress.Timestamp{Time: holder.Acquired}, Released: holder.Released}
+		s.Lease = leaseOf(holder, time.Now())
+		if s.Lease.Live {
+			atWork = holder.Run
+		}
 	}
-	runs, err := l.log.Runs(ctx, 1)
+	runs, err := l.log.Runs(ctx, 2)
 	if err != nil {
 		return err
 	}
@@ -114,18 +104,31 @@ func (l *pipeline) history(ctx context.Context, s *progress.Status, log *batch.L
 		var record progress.RunRecord
 		if err := json.Unmarshal(text, &record); err != nil {
 			s.Notes = append(s.Notes, "the record of the newest run cannot be read: "+err.Error())
-			continue
+			break
 		}
-		s.LastRun = lastRun(&record)
+		if record.RunID != atWork {
+			s.LastRun = lastRun(&record)
+			break
+		}
 	}
 	s.LastProgress, err = l.lastProgress(ctx, log)
 	return err
 }
 
+// leaseOf takes a run for alive that gave a sign of life within its lease's time to live.
+func leaseOf(h *checkpoint.Holder, now time.Time) *progress.StatusLease {
+	return &progress.StatusLease{Owner: fmt.Sprintf("run %s, process %d on %s", h.Run, h.PID, h.Host), Since: progress.Timestamp{Time: h.Acquired},
+		Released: h.Released, Live: !h.Released && now.Sub(h.Heartbeat) < h.TTL()}
+}
+
 func lastRun(r *progress.RunRecord) *progress.StatusRun {
-	shown := &progress.StatusRun{ID: r.RunID, State: r.State, Started: r.Started, Finished: r.Finished}
-	if r.Summary != nil {
-		shown.ExitCode, shown.Error = &r.Summary.ExitCode, r.Summary.Error
+	shown := &progress.StatusRun{ID: r.RunID, State: r.State, Started: r.Started, Finished: r.Finished, Hint: r.Hint}
+	if r.Summary == nil {
+		return shown
+	}
+	shown.ExitCode, shown.Error = &r.Summary.ExitCode, r.Summary.Error
+	if shown.Error != "" && shown.Hint == "" {
+		shown.Hint = hintOfCode(r.Summary.ExitCode)
 	}
 	return shown
 }
@@ -146,16 +149,9 @@ func (l *pipeline) lastProgress(ctx context.Context, log *batch.LogState) (*prog
 	return &report, nil
 }
 
-// partitions asks Kafka for the live ends; without an answer the lag stays unknown.
-func (l *pipeline) partitions(ctx context.Context, s *progress.Status, reached offsets.Offsets) {
-	view, err := l.ends(ctx, reached)
-	if err != nil {
-		s.Notes = append(s.Notes, "Kafka did not answer, so lag is unknown: "+err.Error())
-		view = &offsets.View{}
-	} else {
-		s.Lag, s.Blocked = 0, heldBack(view)
-	}
-	all := reached.Clone()
+// partitions lists where the batches in the table end, beside the live ends.
+func partitions(s *progress.Status, landed offsets.Offsets, view *offsets.View) {
+	all := landed.Clone()
 	for tp := range view.Partitions {
 		if _, known := all[tp]; !known {
 			all[tp] = -1
@@ -169,13 +165,6 @@ func (l *pipeline) partitions(ctx context.Context, s *progress.Status, reached o
 		}
 		s.Partitions = append(s.Partitions, row)
 	}
-}
-
-func (l *pipeline) ends(ctx context.Context, reached offsets.Offsets) (*offsets.View, error) {
-	if err := l.openSource(ctx); err != nil {
-		return nil, err
-	}
-	return l.source.View(ctx, l.job.Source.Isolation(), reached)
 }
 
 func stamp(ms int64) progress.Timestamp { return progress.Timestamp{Time: time.UnixMilli(ms)} }

@@ -50,11 +50,13 @@ func hintOf(err error) string {
 	if errors.As(err, &hinted) {
 		return hinted.Hint()
 	}
-	switch exitCode(err) {
-	case exitFailed:
+	return hintOfCode(exitCode(err))
+}
+
+// hintOfCode is what to do after an exit code of which nothing else is known.
+func hintOfCode(code int) string {
+	if code == exitFailed {
 		return "run again: it is safe, and goes on where this run stopped"
-	case exitInterrupted, exitTerminated:
-		return "nothing: the next run goes on where this one stopped"
 	}
 	return ""
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -80,13 +79,9 @@ func (k *kafka) layout(t *testing.T, topic string, random *rand.Rand) (committed
 // kind of table once, and a range of nothing but markers ends (https://github.com/apache/spark/pull/22042,
 // https://github.com/apache/spark/pull/21917).
 func TestTransactionsOfARealBrokerInEveryKindOfTable(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	lane := uint64(0)
+	seed := seed(t)
 	everywhere(t, func(t *testing.T, k *kafka, topic string, p *pipeline) {
-		lane++
-		random := rand.New(rand.NewPCG(seed, lane))
-		committed := k.layout(t, topic, random)
+		committed := k.layout(t, topic, drawn(t, seed))
 		for _, cut := range []string{"3", "1", "7"} {
 			p.run(t, "--max-offsets-per-trigger", cut, "--max-batches", "8").has("summary", "deadLetters", 0)
 		}

@@ -8,20 +8,33 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"sluice/batch"
 	"sluice/checkpoint"
 	"sluice/decode"
 	"sluice/job"
+	"sluice/lakesink"
 	"sluice/offsets"
 	"sluice/progress"
+	"sluice/runner"
+)
+
+// The checks of validate, in their order.
+const (
+	checkJob        = "job"
+	checkKafka      = "kafka"
+	checkCheckpoint = "checkpoint"
+	checkCatalog    = "catalog"
+	checkTable      = "table"
+	checkWarehouse  = "warehouse"
+	checkQuery      = "query"
 )
 
 func (p *process) validateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "validate",
 		Usage: "check the job, connections and permissions, without running",
-		Description: "Checks one after the other what a run needs: the job itself, the broker and its topics, the checkpoint's store, the catalog and the table.\n" +
-			"Nothing is kept: in the checkpoint's store one object is written and removed again.\n\nThe exit code is that of the first check that failed.",
+		Description: "Checks one after the other what a run needs: the job itself, the broker and its topics, the checkpoint's store, the catalog, the table, the warehouse,\n" +
+			"and whether checkpoint, table and topics fit together. Nothing is kept: in the checkpoint's store and where the table's files go, one small object is written\n" +
+			"and removed again.\n\nThe exit code is that of the first check that failed.",
 		Flags:  slices.Concat(jobFlags(), outputFlags()),
 		Action: p.validate,
 	}
@@ -41,16 +54,28 @@ func (p *process) validate(c *cli.Context) error {
 		return err
 	}
 	checks := &checklist{now: time.Now, report: progress.Validate{Query: j.Name, OK: true, Checks: []progress.Check{}}}
-	checks.do("job", func() (string, error) { return line.checkJob() })
-	checks.do("kafka", func() (string, error) { return line.checkKafka(c.Context) })
-	checks.do("checkpoint", func() (string, error) { return line.checkCheckpoint(c.Context) })
-	checks.do("catalog", func() (string, error) { return line.checkCatalog(c.Context) })
-	checks.do("table", func() (string, error) { return line.checkTable(c.Context) })
+	line.check(c.Context, checks)
 	if err := progress.Write(p.stdout, p.json, &checks.report); err != nil {
 		return err
 	}
 	p.told = checks.first != nil
 	return cause(c.Context, checks.first)
+}
+
+// check makes all checks. Each is skipped if one that it stands on did not succeed.
+func (l *pipeline) check(ctx context.Context, checks *checklist) {
+	read := false // the table, or that there is none
+	checks.do(checkJob, l.checkJob)
+	checks.do(checkKafka, func() (string, error) { return l.checkKafka(ctx) })
+	checks.do(checkCheckpoint, func() (string, error) { return l.checkCheckpoint(ctx) })
+	checks.do(checkCatalog, func() (string, error) { return l.checkCatalog(ctx) })
+	checks.do(checkTable, func() (detail string, err error) { read, detail, err = l.checkTable(ctx); return detail, err }, checkCatalog)
+	needs := []string{checkTable}
+	if read { // one that does not take the rows lies somewhere all the same
+		needs = nil
+	}
+	checks.do(checkWarehouse, func() (string, error) { return l.checkWarehouse(ctx) }, needs...)
+	checks.do(checkQuery, func() (string, error) { return l.checkQuery(ctx) }, checkKafka, checkCheckpoint, checkTable)
 }
 
 // checklist does checks and remembers the first failure.
@@ -60,7 +85,13 @@ type checklist struct {
 	first  error
 }
 
-func (l *checklist) do(name string, check func() (string, error)) {
+// do makes a check, unless one of those that it needs did not succeed.
+func (l *checklist) do(name string, check func() (string, error), needs ...string) {
+	if missing := l.missing(needs); missing != nil {
+		l.report.Checks = append(l.report.Checks, progress.Check{Name: name, Status: progress.CheckSkipped,
+			Detail: fmt.Sprintf("it needs the check %s, which %s", missing.Name, failedOrSkipped[missing.Status])})
+		return
+	}
 	began := l.now()
 	detail, err := check()
 	c := progress.Check{Name: name, Status: progress.CheckOK, Detail: detail, DurationMs: l.now().Sub(began).Milliseconds()}
@@ -73,10 +104,20 @@ func (l *checklist) do(name string, check func() (string, error)) {
 	l.report.Checks = append(l.report.Checks, c)
 }
 
-func (l *pipeline) checkJob() (string, error) {
-	if err := sourceOptions(l.job).Validate(); err != nil {
-		return "", &usage{err, "see the table of keys in the README"}
+var failedOrSkipped = map[string]string{progress.CheckFailed: "failed", progress.CheckSkipped: "was skipped"}
+
+// missing is the first check of those named that did not succeed, nil if all did.
+func (l *checklist) missing(names []string) *progress.Check {
+	for i := range l.report.Checks {
+		if c := &l.report.Checks[i]; c.Status != progress.CheckOK && slices.Contains(names, c.Name) {
+			return c
+		}
 	}
+	return nil
+}
+
+// checkJob only says what the job is: what is wrong with it was found when it was loaded.
+func (l *pipeline) checkJob() (string, error) {
 	return fmt.Sprintf("%s into %s", sourceName(l.job), l.job.Sink.Iceberg.Table), nil
 }
 
@@ -94,7 +135,8 @@ func (l *pipeline) checkKafka(ctx context.Context) (string, error) {
 		return "", err
 	}
 	waiting := offsets.Total(offsets.Between(start, view.Ends()))
-	return fmt.Sprintf("%d topics, %d partitions; a first run would read %d offsets", len(start.Topics()), len(start), waiting), nil
+	return fmt.Sprintf("%s, %s; a first run would read %s", progress.Plural(int64(len(start.Topics())), "topic"), progress.Plural(int64(len(start)), "partition"),
+		progress.Plural(waiting, "offset")), nil
 }
 
 func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
@@ -105,7 +147,7 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkpoint.Probe(ctx, l.store); err != nil {
+	if err := checkpoint.Try(ctx, l.store); err != nil {
 		return "", err
 	}
 	if id == "" {
@@ -115,6 +157,9 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if log.Commit < 0 {
+		return fmt.Sprintf("%s has no batch yet; conditional writes work", l.store), nil
+	}
 	return fmt.Sprintf("%s is at batch %d; conditional writes work", l.store, log.Commit), nil
 }
 
@@ -122,22 +167,54 @@ func (l *pipeline) checkCatalog(ctx context.Context) (string, error) {
 	if err := l.openSink(ctx); err != nil {
 		return "", err
 	}
+	if err := lakesink.Writable(ctx, l.catalog); err != nil {
+		return "", err
+	}
 	return l.sink.Describe(), nil
 }
 
-func (l *pipeline) checkTable(ctx context.Context) (string, error) {
-	if l.sink == nil {
-		return "", &batch.Fault{Class: batch.NotSetUp, Message: "there is no catalog to ask", Hint: "mend the catalog first"}
-	}
+// checkTable also reports whether the table could be read, be it only to find that there is none.
+func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, err error) {
 	table, err := l.sink.Table(ctx, "")
+	if err != nil {
+		return false, "", err
+	}
+	if !table.Exists {
+		return true, l.sink.TableName() + " is not there yet; the first run creates it", nil
+	}
+	if err := l.sink.Fits(ctx, decode.NewRaw(l.job.Source.IncludeHeaders).Schema()); err != nil {
+		return true, "", err
+	}
+	return true, fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location), nil
+}
+
+func (l *pipeline) checkWarehouse(ctx context.Context) (string, error) {
+	place, err := l.sink.Probe(ctx, l.catalogOptions())
 	if err != nil {
 		return "", err
 	}
-	if !table.Exists {
-		return l.sink.TableName() + " is not there yet; the first run creates it", nil
+	return "files can be written, read and removed in " + place, nil
+}
+
+// checkQuery asks what a run would do, or why it would refuse.
+func (l *pipeline) checkQuery(ctx context.Context) (string, error) {
+	o, err := l.query(silent{}).Inspect(ctx)
+	if err == nil {
+		err = o.Refusal
 	}
-	if err := l.sink.Create(ctx, decode.NewRaw(l.job.Source.IncludeHeaders).Schema()); err != nil {
+	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location), nil
+	return "checkpoint, table and topics fit together; " + nextStep(o), nil
+}
+
+// nextStep says what a run would do first.
+func nextStep(o *runner.Outlook) string {
+	switch {
+	case o.Replay != nil:
+		return fmt.Sprintf("a run would first finish batch %d", o.Replay.Batch)
+	case o.Next != nil:
+		return fmt.Sprintf("a run would begin with batch %d and read %s", o.Next.Batch, progress.Plural(o.Remaining, "offset"))
+	}
+	return "a run would find nothing to read"
 }

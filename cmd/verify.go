@@ -27,8 +27,8 @@ func (p *process) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "verify",
 		Usage: "prove from checkpoint, table and Kafka that every record is there once",
-		Description: "Reads the table without any of the code that wrote it. From the table alone: that no offset is there twice, none outside what the ledger says was read,\n" +
-			"and that the counts agree. With --source also that every record which Kafka still holds in those ranges is there.\n\nExit codes: 0 nothing contradicts; 13 something does.",
+		Description: "Reads the table without any of the code that wrote it. From the table alone: that no offset is there twice, none outside what the ledgers say was read,\n" +
+			"none by two queries, and that the counts agree. With --source also that every record which Kafka still holds in those ranges is there.\n\nExit codes: 0 nothing contradicts; 13 something does.",
 		Flags: slices.Concat(jobFlags(), outputFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: flagSource, Usage: "read Kafka as well and compare record by record"},
 		}),
@@ -85,7 +85,7 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 	}
 	name := l.job.Sink.Iceberg.Table
 	load := func(ctx context.Context) (*table.Table, error) {
-		t, err := l.catalog.LoadTable(ctx, catalog.ToIdentifier(name))
+		t, err := l.sink.Load(ctx)
 		if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
 			return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("there is no table %s to verify", name), Hint: "check the table's name and the catalog, or run sluice run first"}
 		}

@@ -9,6 +9,8 @@ import (
 	"sluice/progress"
 )
 
+const flagVersion = "version"
+
 // version is set by the linker (Makefile).
 var version = ""
 

@@ -42,6 +42,11 @@ func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error)
 	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
 		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
 	}
+	if parts&job.ForSink != 0 {
+		if err := readable(j); err != nil {
+			return p, err
+		}
+	}
 	limitMemory(j.Memory)
 	if parts&job.ForCheckpoint != 0 {
 		if err := p.openCheckpoint(ctx); err != nil {
@@ -74,7 +79,9 @@ func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
 
 // openSource connects to the broker. Options that do not fit are plain errors there, what the broker says is a fault.
 func (p *pipeline) openSource(ctx context.Context) (err error) {
-	p.source, err = kafkasrc.Open(ctx, sourceOptions(p.job))
+	options := sourceOptions(p.job)
+	options.FetchBytes = int(p.budget.fetch)
+	p.source, err = kafkasrc.Open(ctx, options)
 	var fault *batch.Fault
 	if err != nil && ctx.Err() == nil && !errors.As(err, &fault) {
 		return &usage{fmt.Errorf("source: %w", err), "correct the job; nothing was touched"}
@@ -83,14 +90,37 @@ func (p *pipeline) openSource(ctx context.Context) (err error) {
 }
 
 func (p *pipeline) openSink(ctx context.Context) (err error) {
-	to := p.job.Sink.Iceberg
-	options := lakesink.CatalogOptions{Type: to.Catalog.Type, URI: to.Catalog.URI, Warehouse: to.Catalog.Warehouse, Name: to.Catalog.Name, Properties: to.Catalog.Properties}
+	if err := readable(p.job); err != nil {
+		return err
+	}
+	to, options := p.job.Sink.Iceberg, p.catalogOptions()
 	if p.catalog, err = lakesink.OpenCatalog(ctx, options); err != nil {
 		return err
 	}
 	p.sink = lakesink.New(p.catalog, lakesink.Options{Table: to.Table, Catalog: options.String(), TargetFileBytes: to.TargetFileSize,
 		MemoryBytes: p.budget.files, RowGroupBytes: p.budget.rowGroup, ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()})
 	return nil
+}
+
+// readable refuses a warehouse or a table in which only sluice would find its files.
+func readable(j *job.Job) error {
+	var wrong []job.Problem
+	check := func(key, place string) {
+		if err := lakesink.Readable(place); err != nil {
+			wrong = append(wrong, job.Problem{At: j.Origin(key), Key: key, Message: err.Error()})
+		}
+	}
+	check("sink.iceberg.catalog.warehouse", j.Sink.Iceberg.Catalog.Warehouse)
+	check("sink.iceberg.table", j.Sink.Iceberg.Table)
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &job.Error{Problems: wrong}
+}
+
+func (p *pipeline) catalogOptions() lakesink.CatalogOptions {
+	c := &p.job.Sink.Iceberg.Catalog
+	return lakesink.CatalogOptions{Type: c.Type, URI: c.URI, Warehouse: c.Warehouse, Name: c.Name, Properties: c.Properties}
 }
 
 // close lets go of connections. Nothing waits to be written: what counts is durable by then.
@@ -114,7 +144,7 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 			Isolation: j.Source.Isolation(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
-			Table: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
+			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
 		},
 	}
 }
@@ -129,7 +159,7 @@ func sourceOptions(j *job.Job) kafkasrc.Options {
 	return kafkasrc.Options{Client: s.Kafka, IncludeHeaders: s.IncludeHeaders,
 		Subscription: kafkasrc.Subscription{Topics: s.Subscribe, Pattern: s.SubscribePattern, Assign: s.Assign},
 		Starting: kafkasrc.Starting{Latest: s.StartingOffsets.Each == nil && s.StartingTimestamp.IsZero() && s.StartingOffsets.All == offsets.Latest,
-			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp}}
+			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp, EndIfNone: s.StartingOffsetsByTimestampStrategy == "latest"}}
 }
 
 // sourceName describes the source as Spark does in its progress.

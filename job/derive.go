@@ -3,6 +3,9 @@ package job
 // checkpointFolder is the folder of a warehouse for checkpoints. Its underscore keeps it apart from namespaces.
 const checkpointFolder = "_checkpoints"
 
+// fileProperties are the client properties that name a file.
+var fileProperties = []string{"ssl.truststore.location", "ssl.keystore.location"}
+
 // derive settles what follows from other keys: which of several exclusive ones counts, absolute paths, and values that
 // nobody set.
 func (l *loading) derive() {
@@ -13,6 +16,11 @@ func (l *loading) derive() {
 	l.makeAbsolute(checkpointPath, &j.Checkpoint)
 	l.makeAbsolute(warehousePath, &catalog.Warehouse)
 	l.makeAbsolute(catalogURIPath, &catalog.URI)
+	for _, name := range fileProperties {
+		if file := j.Source.Kafka[name]; file != "" {
+			j.Source.Kafka[name] = absolute(file, j.origins[join(kafkaPath, name)], l.in.WorkDir)
+		}
+	}
 
 	if !l.isTouched(namePath) {
 		l.deriveName()

@@ -3,8 +3,10 @@ package job
 import (
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,6 +15,22 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const cases = "../testdata/job"
 
+// checkClient knows less than the client does.
+func checkClient(properties map[string]string) []PropertyProblem {
+	var problems []PropertyProblem
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		switch {
+		case name == "group.id":
+			problems = append(problems, PropertyProblem{Name: name, Message: "cannot be set: there is no group"})
+		case name == "bootstrap.server":
+			problems = append(problems, PropertyProblem{Name: name, Message: "is unknown", Nearest: "bootstrap.servers"})
+		case strings.HasSuffix(name, ".ms") && properties[name] != "500":
+			problems = append(problems, PropertyProblem{Name: name, Value: true, Message: "want milliseconds"})
+		}
+	}
+	return problems
+}
+
 // caseInput reads the lines "#! word value" of a case: env, flag, set, needs, file and nofile.
 func caseInput(t *testing.T, path string) Input {
 	t.Helper()
@@ -20,7 +38,7 @@ func caseInput(t *testing.T, path string) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := Input{File: "/etc/sluice/" + filepath.Base(path), WorkDir: "/home/etl", Reserved: []string{"SLUICE_OWN"}}
+	in := Input{File: "/etc/sluice/" + filepath.Base(path), WorkDir: "/home/etl", Reserved: []string{"SLUICE_OWN"}, CheckClient: checkClient}
 	in.ReadFile = func(name string) ([]byte, error) {
 		rest, ok := strings.CutPrefix(name, "/etc/sluice/")
 		if !ok {

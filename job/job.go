@@ -42,6 +42,9 @@ type Source struct {
 	// StartingOffsets is where a query without a checkpoint begins; StartingTimestamp, unless zero, replaces it.
 	StartingOffsets   StartingOffsets
 	StartingTimestamp time.Time
+	// StartingOffsetsByTimestampStrategy is error or latest: what a partition without a record of StartingTimestamp or
+	// later is.
+	StartingOffsetsByTimestampStrategy string
 	// MaxOffsetsPerTrigger bounds a batch, in offsets; 0 is no bound.
 	MaxOffsetsPerTrigger int64
 	// MinPartitions asks for at least so many units of work in a batch; 0 leaves it to the planner.

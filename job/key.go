@@ -43,6 +43,8 @@ type Key struct {
 	Allowed []string
 	// Flag is the key's own flag, without dashes; empty if only --set reaches it.
 	Flag string
+	// Switch says that the flag without a value means true.
+	Switch bool
 	// Needs is the part that cannot do without this key; 0 if it is optional.
 	Needs Part
 	Class Class
@@ -80,6 +82,7 @@ func key[T any](path string, at func(j *Job) *T, k kind[T], row Key) *Key {
 		}
 		return faults
 	}
+	_, row.Switch = any(*at(&Job{})).(bool)
 	row.text = func(j *Job) string { return k.write(*at(j)) }
 	row.clear = func(j *Job) {
 		var zero T

@@ -54,25 +54,6 @@ func TestEveryDefaultIsInItsCanonicalForm(t *testing.T) {
 	}
 }
 
-// preface opens docs/job.md, which is generated: go test ./job -update.
-const preface = `# Keys of a job
-
-A job is a YAML file, flags, or both. Precedence: defaults, file, variables, flags; ` + "`--set KEY=VALUE`" + ` reaches every key. *May change* says when a
-query takes another value: at any time with the next run; with the next batch, while one that is planned is finished as planned; or never, since it
-would be another query (exit 13, with the recipe).
-
-`
-
-func TestTheReferenceIsTheTableOfKeys(t *testing.T) {
-	compare(t, "../docs/job.md", preface+Reference())
-	for line := range strings.Lines(Reference()) {
-		unescaped := strings.ReplaceAll(line, `\|`, "")
-		if got, want := strings.Count(unescaped, "|"), 8; got != want {
-			t.Errorf("%s: got %d bars, want %d", line, got, want)
-		}
-	}
-}
-
 // A mistyped option that is ignored silently loads the wrong thing: https://github.com/risingwavelabs/risingwave/issues/26656
 func TestAMisspeltKeyIsAnErrorWithTheNearestName(t *testing.T) {
 	for _, k := range Keys() {
@@ -97,6 +78,31 @@ func TestFarWordsAreNoSuggestions(t *testing.T) {
 	for _, name := range []string{"frobnicate", "x", "", strings.Repeat("name", 1000)} {
 		if got := nearest(name, []string{"name", "retain", "memory", "run"}); got != "" {
 			t.Errorf("%.20s: got %s, want nothing", name, got)
+		}
+	}
+}
+
+func TestAWordFromElsewhereNamesItsKey(t *testing.T) {
+	for word, want := range map[string]string{
+		"lease": "run.lease", "run.lease": "run.lease", "ttl": "run.lease", "lease-ttl": "run.lease", "isolation-level": "source.kafka.isolation.level",
+		"isolation.level": "source.kafka.isolation.level", "expire-every": "sink.iceberg.expireEvery", "EXPIREEVERY": "sink.iceberg.expireEvery",
+		"brokers": "source.kafka.bootstrap.servers", "value-format": "value.format", "topics": "source.subscribe", "every": "", "": "", "lea": "",
+	} {
+		got := ""
+		if k := KeyOf(word); k != nil {
+			got = k.Path
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestTheNearestIsNearOrNothing(t *testing.T) {
+	names := []string{"job", "set", "memory", "subscribe", "bootstrap-servers"}
+	for name, want := range map[string]string{"subscibe": "subscribe", "bootsrap-server": "bootstrap-servers", "jbo": "job", "ab": "", "lease": "", "frobnicate": "", "mem": "", "": ""} {
+		if got := Nearest(name, names); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
 }

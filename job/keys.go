@@ -16,6 +16,7 @@ const (
 	assignPath        = "source.assign"
 	startOffsetsPath  = "source.startingOffsets"
 	startTimePath     = "source.startingTimestamp"
+	startNonePath     = "source.startingOffsetsByTimestampStrategy"
 	catalogTypePath   = "sink.iceberg.catalog.type"
 	catalogURIPath    = "sink.iceberg.catalog.uri"
 	catalogPropsPath  = "sink.iceberg.catalog.properties"
@@ -29,6 +30,9 @@ const (
 	leasePath         = "run.lease"
 )
 
+// leastMemory is what a run with one worker was measured to stay under, wherever its files go. The program alone takes half.
+const leastMemory = 128 << 20
+
 // keys is the table that everything else follows from, in the order of the documentation.
 var keys = []*Key{
 	key(namePath, func(j *Job) *string { return &j.Name }, queryName, Key{
@@ -41,8 +45,8 @@ var keys = []*Key{
 
 	properties(kafkaPath, func(j *Job) *Properties { return &j.Source.Kafka }, Key{
 		Class: Free, also: []string{"kafka", "properties"},
-		Doc: "Properties of the Kafka client under their Java names, such as `security.protocol` and `sasl.mechanism`. " +
-			"Secrets among them come from a variable or `${file:…}`."}),
+		Doc: "Properties of the Kafka client under their Java names, such as `security.protocol` and `ssl.truststore.location`: the table below has all. " +
+			"Secrets among them come from a variable or `${file:…}`. SASL is not supported in this version."}),
 	entry(kafkaPath, bootstrapServers, kafkaOf, servers, Key{
 		Class: Free, Flag: "bootstrap-servers", Needs: ForSource, also: []string{"brokers", "bootstrapServers", "servers"},
 		Doc: "Brokers to begin with. The cluster is recognised by its id, so these may change."}),
@@ -64,6 +68,10 @@ var keys = []*Key{
 	key(startTimePath, func(j *Job) *time.Time { return &j.Source.StartingTimestamp }, moment, Key{
 		Class: Free, Flag: "starting-timestamp",
 		Doc: "Begin at the first record of this time or later, instead of `startingOffsets`."}),
+	key(startNonePath, func(j *Job) *string { return &j.Source.StartingOffsetsByTimestampStrategy }, oneOf("error", "latest"), Key{
+		Class: Free, Default: "error", Allowed: []string{"error", "latest"}, Flag: "starting-offsets-by-timestamp-strategy",
+		Doc: "What becomes of a partition that has no record of `startingTimestamp` or later, an empty one among them: `error` refuses to begin and names all of them, " +
+			"`latest` begins at its end. Without `startingTimestamp` it has no effect."}),
 	key("source.maxOffsetsPerTrigger", func(j *Job) *int64 { return &j.Source.MaxOffsetsPerTrigger }, limit(1), Key{
 		Class: Free, Default: "1000000", Unit: "offsets", Flag: "max-offsets-per-trigger", also: []string{"maxRecords", "batchSize", "rateLimit"},
 		Doc: "No batch is larger. A run makes as many batches as it takes."}),
@@ -106,9 +114,9 @@ var keys = []*Key{
 		Class: Free, Default: "20", Unit: "snapshots",
 		Doc: "How many of the newest snapshots expiry leaves."}),
 
-	key("memory", func(j *Job) *int64 { return &j.Memory }, size(32<<20), Key{
+	key("memory", func(j *Job) *int64 { return &j.Memory }, size(leastMemory), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "memory", also: []string{"memoryLimit"},
-		Doc: "The ceiling for the whole process."}),
+		Doc: "The ceiling for the whole process of a run; what is outside of it stands below, under Memory."}),
 	key("retain", func(j *Job) *int64 { return &j.Retain }, count(2), Key{
 		Class: Free, Default: "100", Unit: "batches", Flag: "retain", also: []string{"minBatchesToRetain"},
 		Doc: "How many of the newest batches the checkpoint remembers."}),

@@ -29,6 +29,21 @@ type Input struct {
 	WorkDir string
 	// ReadFile reads the job file and the files that it refers to; os.ReadFile if nil.
 	ReadFile func(path string) ([]byte, error)
+	// CheckClient finds what is wrong with properties of the Kafka client: it knows them, a job does not. Nothing is checked
+	// if it is nil.
+	CheckClient func(properties map[string]string) []PropertyProblem
+}
+
+// PropertyProblem is one thing that is wrong with a client property.
+type PropertyProblem struct {
+	// Name is the property's.
+	Name string
+	// Value says that Message is about the value, which is then shown before it unless it is secret.
+	Value bool
+	// Message says what is wrong and what is allowed, without the value.
+	Message string
+	// Nearest is the property that was probably meant, empty if none is near.
+	Nearest string
 }
 
 // FlagValue is one flag of a key as it was given: its name without dashes, and its value.
@@ -219,7 +234,11 @@ func (l *loading) readFlags() {
 
 func (l *loading) fromFlag(at Origin, path, value string, given map[string]string) {
 	if before, twice := given[path]; twice && before != value {
-		l.report(at, path, "is given twice, with different values")
+		message := "is given twice, with different values"
+		if k := find(path); k != nil && k.Type == "list" {
+			message += ": several of a list go into one, with commas"
+		}
+		l.report(at, path, message)
 		return
 	}
 	given[path] = value

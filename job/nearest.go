@@ -2,6 +2,16 @@ package job
 
 import "strings"
 
+// Nearest is the candidate that is a few edits away from a misspelt name: one, or a fourth of its length. Empty if none
+// is. Case does not count.
+func Nearest(name string, candidates []string) string {
+	near := nearest(name, candidates)
+	if near != "" && distance(strings.ToLower(name), strings.ToLower(near)) > max(1, len(name)/4) {
+		return ""
+	}
+	return near
+}
+
 // nearest is the candidate that a misspelt name probably meant, empty if none is near. Case does not count.
 func nearest(name string, candidates []string) string {
 	if len(name) > longestName {

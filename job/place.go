@@ -88,6 +88,11 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Hint says what to do about it.
+func (e *Error) Hint() string {
+	return "correct the job; docs/job.md has every key and what it takes. Nothing was touched"
+}
+
 // ordered sorts problems by layer and place; those without a line keep the order in which they were found.
 func ordered(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {

@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -14,13 +13,13 @@ import (
 // check reports keys that are missing and values that do not go together. Keys that are wrong in themselves were
 // reported before, and are not missing.
 func (l *loading) check() {
+	l.checkClient() // first: what is misspelt there is not missing
 	for _, k := range keys {
 		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) {
 			l.missing(k)
 		}
 	}
 	l.checkSelection()
-	l.checkKafka()
 	l.checkStart()
 	if l.in.Needs&ForSink != 0 {
 		l.checkCatalog()
@@ -49,15 +48,6 @@ func (l *loading) missing(k *Key) {
 			name = "<name>"
 		}
 		p.Message = "is missing: want a folder such as " + joinLocation(warehouse, checkpointFolder, name) + k.ways()
-	}
-	if m := mapOf(k.Path); m != nil { // an entry of a free map may be there under a misspelt name
-		name := strings.TrimPrefix(k.Path, m.Path+".")
-		for _, given := range slices.Sorted(maps.Keys(l.job.Source.Kafka)) {
-			if nearest(given, []string{name}) != "" {
-				p.Message = "is missing, but there is " + given + ": want " + k.Want
-				p.At = l.job.origins[join(m.Path, given)]
-			}
-		}
 	}
 	l.problems = append(l.problems, p)
 }
@@ -125,24 +115,22 @@ func (l *loading) checkSelection() {
 	l.report(l.around(subscribePath), "source", "nothing says what to read: want one of subscribe, subscribePattern and assign (--subscribe, --subscribe-pattern, --assign)")
 }
 
-// refused are client properties that would work against sluice, each with the reason.
-var refused = map[string]string{
-	"auto.offset.reset":        "a batch reads exact offsets and never resets; where a query begins is " + startOffsetsPath,
-	"enable.auto.commit":       "progress is in the checkpoint and the table; nothing is committed to a group",
-	"group.id":                 "sluice joins no consumer group; progress is in the checkpoint",
-	"key.deserializer":         "keys are read as bytes",
-	"value.deserializer":       "values are read as bytes; how they become columns is value.format",
-	"interceptor.classes":      "Java classes cannot be loaded",
-	"max.poll.records":         "batches are bounded by source.maxOffsetsPerTrigger",
-	"allow.auto.create.topics": "sluice never creates a topic that it reads",
-}
-
-func (l *loading) checkKafka() {
-	for _, name := range slices.Sorted(maps.Keys(l.job.Source.Kafka)) {
-		if why, ok := refused[name]; ok {
-			at := join(kafkaPath, name)
-			l.report(l.job.origins[at], at, "cannot be set: "+why)
+// checkClient puts each problem with a client property where the property was written.
+func (l *loading) checkClient() {
+	if l.in.CheckClient == nil {
+		return
+	}
+	for _, found := range l.in.CheckClient(l.job.Source.Kafka) {
+		path := join(kafkaPath, found.Name)
+		p := Problem{At: l.job.origins[path], Key: path, Message: found.Message}
+		if found.Value {
+			value := term{text: l.job.Source.Kafka[found.Name], secret: l.job.secret[path] || SecretName(found.Name)}
+			p.Message = value.quoted() + " does not fit: " + found.Message
 		}
+		if found.Nearest != "" {
+			p.Nearest = join(kafkaPath, found.Nearest)
+		}
+		l.problems = append(l.problems, p)
 	}
 }
 

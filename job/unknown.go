@@ -65,6 +65,28 @@ func meantKey(path string) string {
 	return nearest(path, paths)
 }
 
+// KeyOf is the key that a word from elsewhere names: its path or the end of that, however it is hyphenated, or what other
+// programs call it. nil if there is none.
+func KeyOf(word string) *Key {
+	plain := strings.NewReplacer("-", "", "_", "", ".", "")
+	same := func(a string) bool { return strings.EqualFold(plain.Replace(a), plain.Replace(word)) }
+	for _, k := range keys {
+		for path, more := k.Path, true; more; _, path, more = strings.Cut(path, ".") {
+			if same(path) {
+				row := *k
+				return &row
+			}
+		}
+	}
+	for _, k := range keys {
+		if slices.ContainsFunc(k.also, same) {
+			row := *k
+			return &row
+		}
+	}
+	return nil
+}
+
 // cutLast splits a path at its last dot.
 func cutLast(path string) (section, name string) {
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {

@@ -289,7 +289,7 @@ func TestKeyAndTrustFilesThatCannotBeReadTellNoContent(t *testing.T) {
 		"ssl.truststore.location: " + jks: {"ssl.truststore.location": jks},
 		"no such file":                    {"ssl.keystore.location": filepath.Join(dir, "absent.pem")},
 		"ssl.keystore: a PEM certificate": {"ssl.keystore.location": half},
-		"only PEM can be read":            {"ssl.truststore.type": "JKS", "ssl.truststore.location": jks},
+		"want PEM":                        {"ssl.truststore.type": "JKS", "ssl.truststore.location": jks},
 		"the private key is encrypted":    {"ssl.keystore.certificate.chain": "x", "ssl.keystore.key": "-----BEGIN ENCRYPTED PRIVATE KEY-----TOPSECRET"},
 	} {
 		options := broker{}.options2("127.0.0.1:1")

@@ -97,6 +97,9 @@ func (s *Source) unanswered(err error) error {
 	seeds := "Kafka at " + strings.Join(s.settings.seeds, ", ")
 	var answer *kerr.Error
 	if errors.As(err, &answer) {
+		if forbidden(err) {
+			return notPermitted(seeds, err)
+		}
 		return &batch.Fault{Message: seeds, Hint: "It may pass: run again. If it does not, look at the brokers' state.", Err: err}
 	}
 	class, hint := batch.Failed, "Check bootstrap.servers, security.protocol, the brokers' advertised.listeners and the network, and whether the brokers run."
@@ -109,4 +112,15 @@ func (s *Source) unanswered(err error) error {
 		message += "; cannot connect to " + failures
 	}
 	return &batch.Fault{Class: class, Message: message, Hint: hint, Err: err}
+}
+
+// forbidden reports whether a broker refused for want of a right that is not one on a topic. sluice asks for none such, but
+// what stands in front of brokers (proxies, services that speak Kafka's protocol) has rules of its own.
+func forbidden(err error) bool {
+	return errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) ||
+		errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
+}
+
+func notPermitted(message string, err error) error {
+	return &batch.Fault{Class: batch.NotSetUp, Message: message, Hint: "Grant the principal that sluice connects as what the broker names; asking again does not help.", Err: err}
 }

@@ -21,6 +21,7 @@
 //
 // # Memory
 //
-// A Reader holds two answers of Options.FetchBytes (a single record batch may be larger and then counts as it is), the
-// largest record batch in decompressed form (at most Options.MaxBatchBytes) and one block of records.
+// A Reader holds two answers of Options.FetchBytes, the largest record batch in decompressed form (at most
+// Options.MaxBatchBytes) and one block of records. An answer that is larger, since brokers send a record batch whole
+// (KIP-74), is held alone: the next Fetch waits until it is decoded.
 package kafkasrc

@@ -315,6 +315,9 @@ func TestRealStartAtATime(t *testing.T) {
 	b.Produce(t, numbered(topic, 0, 10, 1)...)
 	options := realOptions(b, topics(topic))
 	options.Starting = Starting{Timestamp: epoch.Add(4 * time.Millisecond)}
+	_, err := mustOpen(t, options).Start(t.Context())
+	wantFault(t, err, batch.NotSetUp, topic+"-1")
+	options.Starting.EndIfNone = true
 	got, err := mustOpen(t, options).Start(t.Context())
 	if want := (offsets.Offsets{tp(topic, 0): 4, tp(topic, 1): 0}); err != nil || !got.Equal(want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)

@@ -21,6 +21,8 @@ func (f *fetcher) judge(ctx context.Context, try *attempt, t *topic, p *kmsg.Fet
 		return f.accept(try, p)
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return answer{}, notAllowed("Read", try.tp.Topic)
+	case forbidden(err):
+		return answer{}, notPermitted(fmt.Sprintf("read %s at %d", try.piece.Range(), try.offset), err)
 	case fromFollower: // it may lag behind or have moved: what it says is not what the leader would say
 		f.refuseFollower(try.tp)
 	case errors.Is(err, kerr.OffsetOutOfRange):

@@ -2,6 +2,7 @@ package kafkasrc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -84,17 +85,26 @@ func TestBrokenMessagesAreErrorsThatSayWhere(t *testing.T) {
 }
 
 func TestOldMessagesAgreeWithTheClientLibrary(t *testing.T) {
+	appended := 0
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		log, offset := &fakeLog{most: 1 + rng.IntN(4000)}, rng.Int64N(100)
 		first := offset
+		var stamps []stamp
 		for range 1 + rng.IntN(20) {
 			m, last := randomMessage(t, rng, offset)
+			if m[atMagic] == 1 && m[atMessageAttr]&attrLogAppendTime != 0 {
+				stamps = append(stamps, stamp{offset, last, int64(binary.BigEndian.Uint64(m[atMessageTime:]))})
+			}
 			log.batches = append(log.batches, m)
 			offset = last + 1
 		}
+		appended += len(stamps)
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			want, position := oracle(t, log, 0, pieceOf(first, offset))
+			for i := range want {
+				stampRow(&want[i], stamps)
+			}
 			r := newTestReader(log, 0, pieceOf(first, offset))
 			r.decoder.headers = false
 			got, err := drain(r)
@@ -107,12 +117,28 @@ func TestOldMessagesAgreeWithTheClientLibrary(t *testing.T) {
 			}
 		})
 	}
+	if appended < 50 {
+		t.Errorf("only %d messages have the time when they were appended", appended)
+	}
 }
 
-// randomMessage leaves log append time out: franz-go does not pass the wrapper's on.
+// stamp is the time that a broker has put on the messages of a range, first and last included.
+type stamp struct{ first, last, timestamp int64 }
+
+// stampRow does what franz-go leaves out: the log append time of a wrapper holds for all messages inside it, whatever
+// theirs are (Kafka's AbstractLegacyRecordBatch; TestMessagesOfTheJavaClientAreRead has Kafka's own answers).
+func stampRow(r *row, stamps []stamp) {
+	for _, s := range stamps {
+		if s.first <= r.offset && r.offset <= s.last {
+			r.timestamp, r.timestampType = s.timestamp, logAppendTime
+		}
+	}
+}
+
 func randomMessage(tb testing.TB, rng *rand.Rand, offset int64) (m []byte, last int64) {
 	magic := byte(rng.IntN(2))
 	codec := []string{"none", "gzip", "snappy", "xerial", "lz4", "lz4 64KiB"}[rng.IntN(6)]
+	attrs := magic * byte(rng.IntN(2)) * attrLogAppendTime
 	base := offset
 	if magic == 1 {
 		base = 0
@@ -123,14 +149,14 @@ func randomMessage(tb testing.TB, rng *rand.Rand, offset int64) (m []byte, last 
 		r := row{offset: base + at, timestamp: rng.Int64N(1000), key: randomBytes(rng, 9), value: randomBytes(rng, 90)}
 		if codec == "none" {
 			r.offset = offset
-			return message(magic, 0, r), offset
+			return message(magic, attrs, r), offset
 		}
 		inner = append(inner, message(magic, 0, r))
 		if len(inner) == n {
 			break
 		}
 	}
-	return wrap(tb, magic, codec, 0, row{offset: offset + at, timestamp: 1}, inner...), offset + at
+	return wrap(tb, magic, codec, attrs, row{offset: offset + at, timestamp: 2000 + rng.Int64N(1000)}, inner...), offset + at
 }
 
 func TestAWrapperWithOffset0HasAbsoluteOffsetsInside(t *testing.T) { // as some producers leave it

@@ -23,7 +23,8 @@ type Options struct {
 	// IncludeHeaders asks for the record headers.
 	IncludeHeaders bool
 	// FetchBytes is how much one Fetch asks for, 1 MiB if 0. The client properties max.partition.fetch.bytes and
-	// fetch.max.bytes come before it, the smaller of the two. A record batch that is larger is read all the same.
+	// fetch.max.bytes come before it, the smaller of the two. A record batch that is larger is read all the same, and
+	// nothing is on its way meanwhile.
 	FetchBytes int
 	// MaxBatchBytes is the most that one record batch may need, compressed or not; 128 MiB if 0, at most 1 GiB, and never
 	// less than the fetch size that the client properties ask for. A larger one is an error that names it: the bound on
@@ -79,14 +80,17 @@ type Subscription struct {
 	Assign []offsets.TopicPartition
 }
 
-// Starting says where to begin; the zero value is the earliest offset of every partition. At most one field is set.
+// Starting says where to begin; the zero value is the earliest offset of every partition. At most one of Latest, Offsets and
+// Timestamp is set.
 type Starting struct {
 	// Latest begins at the end.
 	Latest bool
 	// Offsets names every assigned partition and no other; offsets.Earliest and offsets.Latest are allowed.
 	Offsets offsets.Offsets
-	// Timestamp begins at the first record that is not older, or at the end where there is none.
+	// Timestamp begins at the first record that is not older.
 	Timestamp time.Time
+	// EndIfNone goes with Timestamp: a partition that has no such record begins at its end. Without it that is a fault.
+	EndIfNone bool
 }
 
 // Validate reports every fault that can be found without a broker.

@@ -28,46 +28,47 @@ type settings struct {
 	connectionsIdle time.Duration
 }
 
-// property is one client property that is understood.
+// property is one client property that is understood. The error of set never quotes the value: it may be secret, and
+// who reports it knows.
 type property struct {
 	set func(s *settings, value string) error
-	// secret values never appear in an error.
-	secret bool
+	// doc says what the values are, for the documentation.
+	doc string
 }
 
 // properties holds all that is understood, by its Java name. A new one is a line here.
 var properties = map[string]property{
-	"bootstrap.servers":                     {set: setSeeds},
-	"client.id":                             {set: text(func(s *settings) *string { return &s.clientID })},
-	"client.rack":                           {set: text(func(s *settings) *string { return &s.rack })},
-	"security.protocol":                     {set: setProtocol},
-	"isolation.level":                       {set: setIsolation},
-	"request.timeout.ms":                    {set: millis(func(s *settings) *time.Duration { return &s.requestTimeout })},
-	"retry.backoff.ms":                      {set: millis(func(s *settings) *time.Duration { return &s.backoff })},
-	"metadata.max.age.ms":                   {set: millis(func(s *settings) *time.Duration { return &s.metadataMaxAge })},
-	"connections.max.idle.ms":               {set: millis(func(s *settings) *time.Duration { return &s.connectionsIdle })},
-	"fetch.max.bytes":                       {set: setFetchBytes},
-	"max.partition.fetch.bytes":             {set: setFetchBytes},
-	"ssl.truststore.type":                   {set: setPEM},
-	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.trustFile })},
-	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.trustPEM })},
-	"ssl.keystore.type":                     {set: setPEM},
-	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.keyFile })},
-	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.chainPEM })},
-	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.keyPEM }), secret: true},
-	"ssl.endpoint.identification.algorithm": {set: setEndpointCheck},
+	"bootstrap.servers":                     {set: setSeeds, doc: "`host:port`, several separated by commas"},
+	"client.id":                             {set: text(func(s *settings) *string { return &s.clientID }), doc: "the name that brokers log; `sluice` if it is not given"},
+	"client.rack":                           {set: text(func(s *settings) *string { return &s.rack }), doc: "the rack of this machine: records come from a replica in it where there is one"},
+	"security.protocol":                     {set: setProtocol, doc: "`PLAINTEXT`, which is the default, or `SSL`"},
+	"isolation.level":                       {set: setIsolation, doc: "`read_committed`, which is the default, or `read_uncommitted`"},
+	"request.timeout.ms":                    {set: millis(func(s *settings) *time.Duration { return &s.requestTimeout }), doc: "how long one request may take; 30000"},
+	"retry.backoff.ms":                      {set: millis(func(s *settings) *time.Duration { return &s.backoff }), doc: "the pause before the first retry; 100"},
+	"metadata.max.age.ms":                   {set: millis(func(s *settings) *time.Duration { return &s.metadataMaxAge }), doc: "how old the list of brokers and leaders may be; 300000"},
+	"connections.max.idle.ms":               {set: millis(func(s *settings) *time.Duration { return &s.connectionsIdle }), doc: "when a connection that is not used is closed"},
+	"fetch.max.bytes":                       {set: setFetchBytes, doc: "how much one Fetch asks for; the smaller of this and the next"},
+	"max.partition.fetch.bytes":             {set: setFetchBytes, doc: "the same"},
+	"ssl.truststore.type":                   {set: setPEM, doc: "`PEM`"},
+	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.trustFile }), doc: "a PEM file with the certificates to trust; those of the system if it is not given"},
+	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.trustPEM }), doc: "the certificates themselves, in PEM"},
+	"ssl.keystore.type":                     {set: setPEM, doc: "`PEM`"},
+	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.keyFile }), doc: "a PEM file with this client's certificate chain and its private key, not encrypted"},
+	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.chainPEM }), doc: "the certificate chain itself, in PEM"},
+	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.keyPEM }), doc: "the private key itself, in PEM; a secret"},
+	"ssl.endpoint.identification.algorithm": {set: setEndpointCheck, doc: "`https`, which is the default; an empty text turns the check of the host name off"},
 }
 
 // refused holds the properties that sluice decides itself, with the reason.
 var refused = map[string]string{
-	"auto.offset.reset":        "an offset that is gone is data loss, never a silent reset; use startingOffsets for the first run",
+	"auto.offset.reset":        "an offset that is gone is data loss, never a silent reset; where a query begins is source.startingOffsets",
 	"enable.auto.commit":       "progress is kept in the checkpoint and the table, not in a consumer group",
 	"group.id":                 "no consumer group is used: progress is kept in the checkpoint and the table",
-	"key.deserializer":         "keys are read as bytes; use key.format",
-	"value.deserializer":       "values are read as bytes; use value.format",
+	"key.deserializer":         "keys are read as bytes",
+	"value.deserializer":       "values are read as bytes; how they become columns is value.format",
 	"interceptor.classes":      "Java classes cannot be loaded",
 	"allow.auto.create.topics": "topics are never created by reading",
-	"max.poll.records":         "batches are sized by maxOffsetsPerTrigger",
+	"max.poll.records":         "batches are bounded by source.maxOffsetsPerTrigger",
 	// Names that librdkafka gives to the same things.
 	"metadata.broker.list":     "it is librdkafka's name of bootstrap.servers",
 	"ssl.ca.location":          "it is librdkafka's name of ssl.truststore.location",
@@ -75,8 +76,48 @@ var refused = map[string]string{
 	"ssl.key.location":         "it is librdkafka's name; ssl.keystore.location has certificate and key in one file",
 }
 
+// PropertyFault is what is wrong with one client property.
+type PropertyFault struct {
+	// Name is the property's.
+	Name string
+	// Value says that the value does not fit, and not that the property cannot be set.
+	Value bool
+	// Message says what is wrong, without the value, which may be secret.
+	Message string
+	// Nearest is the property that was probably meant, empty if none is near.
+	Nearest string
+}
+
+// Error names the property and says what is wrong with it.
+func (f *PropertyFault) Error() string {
+	text := "client property " + f.Name + ": " + f.Message
+	if f.Nearest != "" {
+		text += "; did you mean " + f.Nearest + "?"
+	}
+	return text
+}
+
+// CheckClient reports all that is wrong with client properties under their Java names, in the order of their names. That
+// bootstrap.servers is missing is not among it: not every use of a job needs brokers.
+func CheckClient(client map[string]string) []PropertyFault {
+	_, faults := readClient(client)
+	return faults
+}
+
 // settings applies the client properties, and reports all that is wrong with them at once.
 func (o Options) settings() (settings, error) {
+	s, faults := readClient(o.Client)
+	var errs []error
+	for i := range faults {
+		errs = append(errs, &faults[i])
+	}
+	if _, given := o.Client["bootstrap.servers"]; !given {
+		errs = append(errs, errors.New("client property bootstrap.servers: is required, for example broker1:9092,broker2:9092"))
+	}
+	return s, errors.Join(errs...)
+}
+
+func readClient(client map[string]string) (settings, []PropertyFault) {
 	s := settings{
 		clientID:       "sluice",
 		requestTimeout: 30 * time.Second,
@@ -84,47 +125,43 @@ func (o Options) settings() (settings, error) {
 		metadataMaxAge: 5 * time.Minute,
 		isolation:      batch.ReadCommitted,
 	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(o.Client)) {
-		if err := s.apply(name, o.Client[name]); err != nil {
-			errs = append(errs, fmt.Errorf("client property %s: %w", name, err))
+	var faults []PropertyFault
+	names := slices.Sorted(maps.Keys(client))
+	for _, name := range names {
+		if f := s.apply(name, client[name]); f != nil {
+			faults = append(faults, *f)
 		}
 	}
-	if _, given := o.Client["bootstrap.servers"]; !given {
-		errs = append(errs, errors.New("client property bootstrap.servers: it is required, for example broker1:9092,broker2:9092"))
+	if first := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "ssl.") }); !s.tls && s.files != (tlsFiles{}) {
+		faults = append(faults, PropertyFault{Name: names[first], Message: "has no effect, since security.protocol is not SSL"})
 	}
-	if !s.tls && s.files != (tlsFiles{}) {
-		errs = append(errs, errors.New("client property security.protocol: ssl properties are given, but it is not SSL"))
-	}
-	return s, errors.Join(errs...)
+	return s, faults
 }
 
-func (s *settings) apply(name, value string) error {
+func (s *settings) apply(name, value string) *PropertyFault {
 	if why, ok := refused[name]; ok {
-		return fmt.Errorf("it cannot be set: %s", why)
+		return &PropertyFault{Name: name, Message: "cannot be set: " + why}
 	}
 	p, ok := properties[name]
 	if !ok {
 		return unknownProperty(name)
 	}
 	if err := p.set(s, strings.TrimSpace(value)); err != nil {
-		if p.secret {
-			return err
-		}
-		return fmt.Errorf("%q: %w", value, err)
+		return &PropertyFault{Name: name, Value: true, Message: err.Error()}
 	}
 	return nil
 }
 
-func unknownProperty(name string) error {
+func unknownProperty(name string) *PropertyFault {
 	if strings.HasPrefix(name, "sasl.") {
-		return errNoSASL
+		return &PropertyFault{Name: name, Message: "cannot be set: " + noSASL}
 	}
+	f := &PropertyFault{Name: name, Message: "is unknown to sluice"}
 	known := slices.Concat(slices.Collect(maps.Keys(properties)), slices.Collect(maps.Keys(refused)))
 	if near := nearest(name, known); len(near) > 0 {
-		return fmt.Errorf("it is unknown; the nearest is %s", near[0])
+		f.Nearest = near[0]
 	}
-	return fmt.Errorf("it is unknown; known are %s", strings.Join(slices.Sorted(maps.Keys(properties)), ", "))
+	return f
 }
 
 func text(field func(*settings) *string) func(*settings, string) error {
@@ -138,7 +175,7 @@ func millis(field func(*settings) *time.Duration) func(*settings, string) error 
 	return func(s *settings, value string) error {
 		n, err := strconv.ParseInt(value, 10, 32)
 		if err != nil || n <= 0 {
-			return errors.New("a whole number of milliseconds above 0 is needed")
+			return errors.New("want a whole number of milliseconds above 0")
 		}
 		*field(s) = time.Duration(n) * time.Millisecond
 		return nil
@@ -153,15 +190,15 @@ func setSeeds(s *settings, value string) error {
 		}
 		// Listener names as in SSL://host:9093 stand in broker configurations and get pasted here.
 		if _, rest, ok := strings.Cut(seed, "://"); ok {
-			return fmt.Errorf("write %s without the listener's name", rest)
+			return fmt.Errorf("want %s, without the listener's name", rest)
 		}
 		if _, port, err := net.SplitHostPort(seed); err != nil || !validPort(port) {
-			return fmt.Errorf("%s is not host:port", seed)
+			return fmt.Errorf("want host:port, which %s is not", seed)
 		}
 		s.seeds = append(s.seeds, seed)
 	}
 	if len(s.seeds) == 0 {
-		return errors.New("host:port is needed, for example broker1:9092,broker2:9092")
+		return errors.New("want host:port, for example broker1:9092,broker2:9092")
 	}
 	return nil
 }
@@ -171,7 +208,7 @@ func validPort(port string) bool {
 	return err == nil && n > 0
 }
 
-var errNoSASL = errors.New("SASL is not supported yet; PLAINTEXT and SSL are")
+const noSASL = "SASL is not supported in this version; PLAINTEXT is, and SSL with PEM files"
 
 func setProtocol(s *settings, value string) error {
 	switch value {
@@ -179,9 +216,10 @@ func setProtocol(s *settings, value string) error {
 	case "SSL":
 		s.tls = true
 	case "SASL_PLAINTEXT", "SASL_SSL":
-		return errNoSASL
+		s.tls = true // so that nobody is told that the ssl properties have no effect
+		return errors.New(noSASL)
 	default:
-		return errors.New("it is neither PLAINTEXT nor SSL")
+		return errors.New("want PLAINTEXT or SSL")
 	}
 	return nil
 }
@@ -190,7 +228,7 @@ func setIsolation(s *settings, value string) error {
 	s.isolation = batch.Isolation(value)
 	_, err := isolationLevel(s.isolation)
 	if err != nil {
-		return fmt.Errorf("it is neither %s nor %s", batch.ReadCommitted, batch.ReadUncommitted)
+		return fmt.Errorf("want %s or %s", batch.ReadCommitted, batch.ReadUncommitted)
 	}
 	return nil
 }
@@ -199,7 +237,7 @@ func setIsolation(s *settings, value string) error {
 func setFetchBytes(s *settings, value string) error {
 	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil || n <= 0 || n > maxBatchBytes {
-		return fmt.Errorf("a number of bytes between 1 and %d is needed", maxBatchBytes)
+		return fmt.Errorf("want a number of bytes between 1 and %d", maxBatchBytes)
 	}
 	if s.fetchBytes == 0 || int(n) < s.fetchBytes {
 		s.fetchBytes = int(n)
@@ -209,7 +247,7 @@ func setFetchBytes(s *settings, value string) error {
 
 func setPEM(_ *settings, value string) error {
 	if value != "PEM" {
-		return errors.New("only PEM can be read; keytool -exportcert -rfc and openssl pkcs12 turn JKS and PKCS12 into PEM")
+		return errors.New("want PEM; keytool -exportcert -rfc and openssl pkcs12 turn JKS and PKCS12 into PEM")
 	}
 	return nil
 }
@@ -220,7 +258,7 @@ func setEndpointCheck(s *settings, value string) error {
 	case "":
 		s.files.anyHost = true
 	default:
-		return errors.New("it is neither https nor empty (which turns the check of the host name off)")
+		return errors.New("want https, or an empty text, which turns the check of the host name off")
 	}
 	return nil
 }

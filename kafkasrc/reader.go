@@ -120,12 +120,21 @@ func (r *Reader) decode() (ready bool, err error) {
 	if err := r.decoder.fill(&r.block, r.positions[r.piece], piece.Until); err != nil {
 		return false, r.broken(err)
 	}
-	if r.decoder.left == 0 {
-		r.reach(r.decoder.batch.next)
-	} else {
+	if r.decoder.left > 0 {
 		r.reach(r.decoder.last + 1)
+		return full(&r.block), nil
 	}
+	r.reach(r.decoder.batch.next)
+	r.letGo()
 	return full(&r.block), nil
+}
+
+// letGo gives up the answer in hand once all of it is decoded: a slice of no length keeps what it points into.
+func (r *Reader) letGo() {
+	r.decoder.drop()
+	if len(r.rest) == 0 {
+		r.rest = nil
+	}
 }
 
 // reach moves the position forward; batches that end before it, as a broker may send, change nothing.
@@ -234,6 +243,7 @@ func (r *Reader) nextAnswer(ctx context.Context) error {
 	if len(r.pieces) == 0 {
 		return io.EOF
 	}
+	r.letGo()
 	position := r.positions[r.piece]
 	if a := r.ahead; a != nil && (a.piece != r.piece || a.offset != position) {
 		r.discardAhead()
@@ -254,7 +264,9 @@ func (r *Reader) nextAnswer(ctx context.Context) error {
 	}
 	r.rest = got.log
 	r.aborts.reset(got.aborted)
-	r.sendFollowing(got.next)
+	if len(got.log) <= r.source.options.FetchBytes { // two of the larger ones would be more than memory is planned for
+		r.sendFollowing(got.next)
+	}
 	return nil
 }
 

@@ -318,3 +318,34 @@ func TestPositionsAreACopy(t *testing.T) {
 		t.Errorf("got %v, then %v", before, r.Positions())
 	}
 }
+
+// Memory is planned for two answers of the fetch size, not of the size that brokers may send a batch in.
+func TestNothingIsOnItsWayWhileALargerAnswerIsInHand(t *testing.T) {
+	one := func(offset int64) []byte {
+		return made{base: offset, rows: []row{{offset: offset, value: make([]byte, 5000)}}}.bytes(t)
+	}
+	for name, c := range map[string]struct {
+		fetchBytes int
+		ahead      bool
+	}{"larger": {4000, false}, "as asked for": {6000, true}} {
+		t.Run(name, func(t *testing.T) {
+			r := newTestReader(&fakeLog{most: 1, batches: [][]byte{one(0), one(1), one(2)}}, 0, pieceOf(0, 2), pieceOf(2, 3))
+			r.source.options.FetchBytes = c.fetchBytes
+			for offset := range int64(3) {
+				records, err := r.Next(t.Context())
+				if err != nil || records.Rows != 1 || records.Offsets[0] != offset {
+					t.Fatalf("got %v, %v, want the record at %d", records, err, offset)
+				}
+				if got, want := r.ahead != nil, c.ahead && offset < 2; got != want {
+					t.Errorf("at offset %d: on its way is %v, want %v", offset, got, want)
+				}
+				if r.rest != nil || r.decoder.raw != nil {
+					t.Errorf("at offset %d: the answer that is decoded is kept", offset)
+				}
+			}
+			if rows, err := drain(r); err != nil || len(rows) > 0 {
+				t.Errorf("got %d more rows, %v", len(rows), err)
+			}
+		})
+	}
+}

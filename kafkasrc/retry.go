@@ -66,7 +66,7 @@ func permanent(err error) bool {
 	var fault *batch.Fault
 	return errors.As(err, &fault) || tlsRejected(err) ||
 		errors.Is(err, kerr.UnsupportedVersion) || errors.Is(err, kerr.InvalidRequest) ||
-		errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.SaslAuthenticationFailed) ||
+		forbidden(err) || errors.Is(err, kerr.SaslAuthenticationFailed) ||
 		errors.Is(err, kgo.ErrClientClosed)
 }
 

@@ -130,7 +130,8 @@ func (s *Source) Isolation() batch.Isolation { return s.settings.isolation }
 
 // Start resolves where a query that has read nothing begins: a number for every partition that the subscription matches
 // now. The latest offset is the one of Isolation. Explicit offsets must name exactly those partitions, and lie between
-// the log start and the high watermark; all that do not are in one fault.
+// the log start and the high watermark; all that do not are in one fault. So are all partitions without a record of the
+// starting timestamp or later, unless they are to begin at their end.
 func (s *Source) Start(ctx context.Context) (offsets.Offsets, error) {
 	found, err := s.resolve(ctx, nil)
 	if err != nil {
@@ -148,7 +149,7 @@ func (s *Source) Start(ctx context.Context) (offsets.Offsets, error) {
 	case starting.Offsets != nil:
 		return explicitStart(starting.Offsets, bounds)
 	case !starting.Timestamp.IsZero():
-		return s.startAt(ctx, starting.Timestamp, level, bounds)
+		return s.startAt(ctx, starting, level, bounds)
 	case starting.Latest:
 		return (&offsets.View{Partitions: bounds}).Ends(), nil
 	}
@@ -159,11 +160,11 @@ func (s *Source) Start(ctx context.Context) (offsets.Offsets, error) {
 	return start, nil
 }
 
-// startAt finds the first record of each partition that is not older than t. A partition that has none begins at its
-// end, never at its beginning (https://github.com/apache/hudi/issues/19658).
-func (s *Source) startAt(ctx context.Context, t time.Time, level int8, bounds map[offsets.TopicPartition]offsets.Bounds) (offsets.Offsets, error) {
-	ms := t.UnixMilli()
-	if time.UnixMilli(ms).Before(t) {
+// startAt finds the first record of each partition that is not older than the timestamp. A partition that has none begins
+// at its end or is a fault, as is chosen, but never begins at its beginning (https://github.com/apache/hudi/issues/19658).
+func (s *Source) startAt(ctx context.Context, starting Starting, level int8, bounds map[offsets.TopicPartition]offsets.Bounds) (offsets.Offsets, error) {
+	ms := starting.Timestamp.UnixMilli()
+	if time.UnixMilli(ms).Before(starting.Timestamp) {
 		ms++ // Kafka's clock has milliseconds
 	}
 	partitions := (&offsets.View{Partitions: bounds}).Ends().Partitions()
@@ -171,10 +172,15 @@ func (s *Source) startAt(ctx context.Context, t time.Time, level int8, bounds ma
 	if err != nil {
 		return nil, err
 	}
-	for tp, at := range start {
-		if at < 0 {
+	var none []string
+	for _, tp := range partitions {
+		if start[tp] < 0 {
 			start[tp] = bounds[tp].End
+			none = append(none, tp.String())
 		}
+	}
+	if len(none) > 0 && !starting.EndIfNone {
+		return nil, noneSince(starting.Timestamp, none)
 	}
 	return start, nil
 }

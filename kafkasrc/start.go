@@ -3,6 +3,7 @@ package kafkasrc
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sluice/batch"
 	"sluice/offsets"
@@ -40,6 +41,12 @@ func explicitStart(wanted offsets.Offsets, bounds map[offsets.TopicPartition]off
 		return nil, notSetUp("Start at the end (-1), or at offsets that are there.", "starting offsets: %s", strings.Join(beyond, "; "))
 	}
 	return start, nil
+}
+
+// noneSince is the fault of partitions that a starting timestamp says nothing about.
+func noneSince(t time.Time, partitions []string) error {
+	return notSetUp("Give an earlier time, or set source.startingOffsetsByTimestampStrategy to latest: such a partition then begins at its end.",
+		"starting timestamp: nothing of %s or later is in %s", t.UTC().Format(time.RFC3339Nano), strings.Join(partitions, ", "))
 }
 
 // samePartitions checks that the offsets name every partition that is read and no other, as Spark asks.

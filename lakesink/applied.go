@@ -28,14 +28,12 @@ const (
 // Table reads the table afresh and says what was applied of the query. A table that is not there is no error; one that
 // cannot be read is.
 func (i *Iceberg) Table(ctx context.Context, query string) (*batch.Table, error) {
-	ctx, cancel := i.soon(ctx)
-	defer cancel()
-	t, err := i.load(ctx)
+	t, err := i.Load(ctx)
 	if isMissing(err) {
 		return &batch.Table{Applied: batch.Applied{Batch: batch.None, InHistory: batch.None}}, nil
 	}
 	if err != nil {
-		return nil, explain(fmt.Sprintf("read table %s", i.TableName()), late(ctx, err))
+		return nil, err
 	}
 	applied, err := appliedOf(t, query)
 	if err != nil {

@@ -65,14 +65,26 @@ func OpenCatalog(ctx context.Context, o CatalogOptions) (catalog.Catalog, error)
 	if o.Name == "" {
 		o.Name = "default"
 	}
-	if isLocal(o.Warehouse) {
-		address, err := localAddress(o.Warehouse)
-		if err != nil {
-			return nil, notSetUp(fmt.Sprintf("warehouse %q is no path", o.Warehouse), "give a folder, or s3://bucket/prefix", err)
-		}
-		o.Warehouse = address
+	if err := Readable(o.Warehouse); err != nil {
+		return nil, notSetUp("the warehouse cannot be there", "choose another folder for the warehouse", err)
+	}
+	var err error
+	if o.Warehouse, err = o.address(); err != nil {
+		return nil, err
 	}
 	return open(ctx, o)
+}
+
+// address is the warehouse's, with a scheme.
+func (o CatalogOptions) address() (string, error) {
+	if !isLocal(o.Warehouse) {
+		return o.Warehouse, nil
+	}
+	address, err := localAddress(o.Warehouse)
+	if err != nil {
+		return "", notSetUp(fmt.Sprintf("warehouse %q is no path", o.Warehouse), "give a folder, or s3://bucket/prefix", err)
+	}
+	return address, nil
 }
 
 // openHadoop serves local folders only. The catalog's commit is a rename that must fail if the name is taken; object

@@ -1,6 +1,8 @@
 package lakesink
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"database/sql"
 	"errors"
@@ -60,9 +62,31 @@ func TestACatalogThatCannotBeOpenedIsSaidSo(t *testing.T) {
 	}
 }
 
+// difficult is a name that a URI's path may hold as it stands, though few would choose it.
+const difficult = "it's(a)lake,1+1=2&so@on;!$*~"
+
+func TestAWarehouseThatOtherEnginesWouldNotFindIsRefused(t *testing.T) {
+	for _, name := range []string{"a b", "ü", "50%", "a%41", "what?", "#1", "[x]", "a\tb", "\xff", `a\b`, "<a>"} {
+		for place, o := range map[string]CatalogOptions{
+			"folder": {Type: "sql", URI: filepath.Join(t.TempDir(), "c.db"), Warehouse: "/data/" + name}, "hadoop": {Type: "hadoop", Warehouse: "/data/" + name},
+			"bucket": {Type: "sql", URI: filepath.Join(t.TempDir(), "c.db"), Warehouse: "s3://lake/" + name}} {
+			_, err := open(t, o)
+			wantClass(t, err, batch.NotSetUp, "/"+name, "Spark")
+			if len(below(t, filepath.Dir(o.URI))) > 0 && o.URI != "" {
+				t.Errorf("%s %q: something was made", place, name)
+			}
+		}
+	}
+	for _, place := range []string{"/data/lake", "lake", "file:///data/lake", "s3://lake/data-1/x_y", "/data/" + difficult} {
+		if err := Readable(place); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestACatalogMayLieAnywhere(t *testing.T) {
 	for _, uri := range []string{"c.db", "sub dir/with %20 and ?/c.db", "sqlite:c.db", "file:c.db"} {
-		for _, warehouse := range []string{"w", "w house %41"} {
+		for _, warehouse := range []string{"w", difficult} {
 			dir := t.TempDir()
 			scheme, rest, ok := strings.Cut(uri, ":")
 			full := filepath.Join(dir, uri)
@@ -130,6 +154,14 @@ func TestErrorsOfTheWorldHaveAClassAndAHint(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "nowhere"}}, batch.NotSetUp, "does not resolve"},
 		{awsError("NoSuchBucket"), batch.NotSetUp, "create the bucket"},
 		{awsError("AccessDenied"), batch.NotSetUp, "credentials"},
+		{awsError("XAdminUserNotFound"), batch.NotSetUp, "credentials"},
+		{awsError("KMS.DisabledException"), batch.NotSetUp, "credentials"},
+		{awsError("RequestTimeTooSkewed"), batch.NotSetUp, "clock"},
+		{awsError("QuotaExceeded"), batch.Failed, "quota"},
+		{awsStatus(401), batch.NotSetUp, "credentials"},
+		{awsStatus(403), batch.NotSetUp, "credentials"},
+		{awsStatus(301), batch.NotSetUp, "region"},
+		{credentialsError{errors.New("no role")}, batch.NotSetUp, "give credentials"},
 		{awsError("SlowDown"), batch.Failed, "run again"},
 		{errors.New("anything"), batch.Failed, "run again"},
 		{&batch.Fault{Class: batch.DataLoss, Hint: "its own"}, batch.DataLoss, "its own"},
@@ -148,6 +180,11 @@ type awsError string
 
 func (e awsError) Error() string     { return string(e) }
 func (e awsError) ErrorCode() string { return string(e) }
+
+type awsStatus int
+
+func (e awsStatus) Error() string       { return fmt.Sprint(int(e)) }
+func (e awsStatus) HTTPStatusCode() int { return int(e) }
 
 func TestTheDescriptionHasNoSecrets(t *testing.T) {
 	o := CatalogOptions{Type: "rest", URI: "https://user:secret@catalog.example/v1?token=secret#secret", Properties: map[string]string{"s3.secret-access-key": "secret"}}
@@ -179,9 +216,42 @@ func TestATableThatIsNotThereIsNoErrorAndACatalogThatIsNotIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = newSink(c).Table(context.Background(), queryID)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	wantClass(t, err, batch.NotSetUp, "metadata of table", tableName)
+	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the table's metadata is gone: got %v", err)
 	}
+}
+
+func TestMetadataThatMakesNoSenseIsToldAndNotTriedAgain(t *testing.T) {
+	whole, c := newTable(t)
+	path := localPath(load(t, c).MetadataLocation())
+	intact, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"empty": nil, "garbage": []byte("\xff\xfe\x00 garbage"), "cut off": intact[:len(intact)/2], "another": gzipped(t, `{"format-version":2}`),
+		"no JSON": gzipped(t, "\xff{"), "a list": gzipped(t, "[]"), "of the future": gzipped(t, `{"format-version":9}`)} {
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := whole.Table(context.Background(), queryID)
+		if err == nil || batch.ClassOf(err) != batch.Inconsistent || !strings.Contains(err.Error(), tableName) {
+			t.Errorf("%s: got %v (%v), want an Inconsistent fault", name, err, batch.ClassOf(err))
+		}
+	}
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestTheHadoopCatalogServesLocalFolders(t *testing.T) {

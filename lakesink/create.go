@@ -36,9 +36,25 @@ func (i *Iceberg) tableProperties() iceberg.Properties {
 	return p
 }
 
-// Create makes the table, and its namespace, if it is not there, and checks that it takes rows of the schema: an
-// existing one too. What stands in the way is one Inconsistent fault that lists everything. Create may be repeated and
-// raced.
+// Fits checks that the table takes rows of the schema. It writes nothing. What stands in the way is one Inconsistent fault
+// that lists everything; a table that is not there is a NotSetUp fault.
+func (i *Iceberg) Fits(ctx context.Context, schema columns.Schema) error {
+	ctx, cancel := i.soon(ctx)
+	defer cancel()
+	t, err := i.load(ctx)
+	return i.fits(ctx, t, err, schema)
+}
+
+func (i *Iceberg) fits(ctx context.Context, t *table.Table, err error, schema columns.Schema) error {
+	if err != nil {
+		return explain(fmt.Sprintf("open table %s", i.TableName()), late(ctx, err))
+	}
+	_, err = i.fieldsFor(t, schema)
+	return err
+}
+
+// Create makes the table, and its namespace, if it is not there, and checks that it takes rows of the schema, as Fits
+// does. Create may be repeated and raced.
 func (i *Iceberg) Create(ctx context.Context, schema columns.Schema) error {
 	ctx, cancel := i.soon(ctx)
 	defer cancel()
@@ -46,11 +62,7 @@ func (i *Iceberg) Create(ctx context.Context, schema columns.Schema) error {
 	if isMissing(err) {
 		t, err = i.create(ctx, schema)
 	}
-	if err != nil {
-		return explain(fmt.Sprintf("open table %s", i.TableName()), late(ctx, err))
-	}
-	_, err = i.fieldsFor(t, schema)
-	return err
+	return i.fits(ctx, t, err, schema)
 }
 
 func isMissing(err error) bool {

@@ -1,14 +1,19 @@
 package lakesink
 
 import (
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"syscall"
 
 	"github.com/apache/iceberg-go/catalog"
+	iceio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
 	"gocloud.dev/gcerrors"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -50,6 +55,10 @@ func meaning(err error) (batch.Class, string) {
 		return batch.NotSetUp, "create the table, or check catalog and table name"
 	case errors.Is(err, catalog.ErrNoSuchNamespace):
 		return batch.NotSetUp, "create the namespace, or check catalog and table name"
+	case errors.Is(err, iceio.ErrIOSchemeNotFound):
+		return batch.NotSetUp, "the table's files lie in a store of a kind that is not built in: choose a table in a local folder or in S3"
+	case isDamage(err):
+		return batch.Inconsistent, damaged
 	case errors.Is(err, fs.ErrPermission):
 		return batch.NotSetUp, "give this user the right to read and write there"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -70,6 +79,22 @@ func meaning(err error) (batch.Class, string) {
 	return batch.Failed, "run again; if it repeats, see the cause above"
 }
 
+// isDamage says whether something was read to its end and makes no sense.
+func isDamage(err error) bool {
+	var syntax *json.SyntaxError
+	var value *json.UnmarshalTypeError
+	for _, e := range []error{gzip.ErrHeader, gzip.ErrChecksum, table.ErrInvalidMetadata, table.ErrInvalidMetadataFormatVersion} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return errors.As(err, &syntax) || errors.As(err, &value)
+}
+
+const damaged = "a file of the table's metadata is damaged or none of Iceberg's: restore it from a backup, or let the catalog name the one before it"
+
+func isCutOff(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
 // storeMeaning knows the codes of SQLite and of object stores.
 func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 	var db *sqlite.Error
@@ -77,17 +102,11 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 		class, hint = sqliteMeaning(db.Code())
 		return class, hint, hint != ""
 	}
-	var api interface{ ErrorCode() string } // of every AWS service
-	if errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "NoSuchBucket":
-			return batch.NotSetUp, "create the bucket, or check the warehouse's address", true
-		case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken":
-			return batch.NotSetUp, "check the credentials and their permissions on the warehouse", true
-		}
+	if class, hint, ok = s3Meaning(err); ok {
+		return class, hint, true
 	}
 	if gcerrors.Code(err) == gcerrors.PermissionDenied {
-		return batch.NotSetUp, "check the credentials and their permissions on the warehouse", true
+		return batch.NotSetUp, forbidden, true
 	}
 	return 0, "", false
 }

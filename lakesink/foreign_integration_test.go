@@ -90,6 +90,23 @@ func TestForeignReadersReadAHadoopTable(t *testing.T) {
 	wantReading(t, read(append([]string{"--metadata", filepath.Join(dir, "db", "orders")}, rawFilters...)...), append(rowsOf(0, 0, 200), rowsOf(1, 0, 200)...))
 }
 
+// What Readable lets pass, others read.
+func TestForeignReadersReadBelowADifficultName(t *testing.T) {
+	read := rig.Python(t)
+	dir := t.TempDir()
+	c, err := open(t, CatalogOptions{Type: "sql", URI: filepath.Join(dir, "catalog.db"), Warehouse: filepath.Join(dir, difficult)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSink(c)
+	if err := s.Create(context.Background(), rawSchema()); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, s, queryID, planOf(0, 0, 20))
+	wantReading(t, read(append([]string{"--catalog-db", filepath.Join(dir, "catalog.db"), "--catalog-name", "default", "--table", tableName}, rawFilters...)...),
+		append(rowsOf(0, 0, 20), rowsOf(1, 0, 20)...))
+}
+
 // typedFilters compare columns of every kind with values that lie in and around the data.
 func typedFilters(rng *rand.Rand, rows [][]any, first int) []string {
 	var filters []string

@@ -24,6 +24,7 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 
+	"sluice/batch"
 	"sluice/lakesink/parquetfile"
 )
 
@@ -146,6 +147,18 @@ func (i *Iceberg) Describe() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("iceberg %s %s", i.options.Catalog, i.TableName())), " ")
 }
 
+// Load reads the table afresh, for whoever looks at it by other means. A store or a catalog that does not answer soon is an
+// error that says so. A table that is not there is catalog.ErrNoSuchTable or ErrNoSuchNamespace.
+func (i *Iceberg) Load(ctx context.Context) (*table.Table, error) {
+	ctx, cancel := i.soon(ctx)
+	defer cancel()
+	t, err := i.load(ctx)
+	if err != nil && !isMissing(err) {
+		err = explain(fmt.Sprintf("read table %s", i.TableName()), late(ctx, err))
+	}
+	return t, err
+}
+
 // load reads the table afresh. A table that is not there is catalog.ErrNoSuchTable.
 func (i *Iceberg) load(ctx context.Context) (*table.Table, error) {
 	if len(i.table) < 2 {
@@ -155,6 +168,15 @@ func (i *Iceberg) load(ctx context.Context) (*table.Table, error) {
 	if errors.Is(err, fs.ErrNotExist) && !isMissing(err) {
 		// Who is slow may be told of metadata that a later commit has removed meanwhile: the catalog has newer ones.
 		t, err = i.catalog.LoadTable(ctx, i.table)
+	}
+	if isCutOff(err) { // a connection may have broken; the file itself is cut off if it is so again
+		if t, err = i.catalog.LoadTable(ctx, i.table); isCutOff(err) {
+			return nil, &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the metadata of table %s is cut off", i.TableName()), Hint: damaged, Err: err}
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) && !isMissing(err) {
+		return nil, notSetUp(fmt.Sprintf("the catalog names metadata of table %s that is not there", i.TableName()),
+			"check that this is the store that the catalog means (bucket, endpoint, mount); if somebody removed the table's files, restore them", err)
 	}
 	if err != nil {
 		return nil, err

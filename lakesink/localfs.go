@@ -49,7 +49,19 @@ func (d durableFS) WriteFile(name string, content []byte) error {
 }
 
 func (d durableFS) open(name string, flag int) (*durableFile, error) {
-	path := localPath(name)
+	for attempt := 1; ; attempt++ {
+		f, err := openDurable(localPath(name), flag)
+		if !errors.Is(err, fs.ErrNotExist) || attempt == makeAttempts {
+			return f, err
+		}
+	}
+}
+
+// makeAttempts is how often a folder is made that is gone before anything was put into it: a probe of another process
+// made it, and has removed it while it was empty.
+const makeAttempts = 4
+
+func openDurable(path string, flag int) (*durableFile, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -153,17 +165,18 @@ func localPath(name string) string {
 	return strings.TrimPrefix(name, "file:")
 }
 
-// isLocal reports whether an address is one of the local file system.
+// isLocal reports whether an address is one of the local file system. A path may hold anything, a % that begins no escape too.
 func isLocal(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "" || u.Scheme == "file")
+	scheme, _, ok := strings.Cut(address, "://")
+	return !ok || strings.Contains(scheme, "/") || strings.EqualFold(scheme, "file")
 }
 
-// localAddress is the file: address of a local path, absolute.
+// localAddress is the file: address of a local path, absolute. It is the path as it stands, if that can be: other engines take
+// the addresses in a table's metadata for paths.
 func localAddress(path string) (string, error) {
 	absolute, err := filepath.Abs(localPath(path))
 	if err != nil {
 		return "", err
 	}
-	return (&url.URL{Scheme: "file", Path: absolute}).String(), nil
+	return (&url.URL{Scheme: "file", Path: absolute, RawPath: absolute}).String(), nil
 }

@@ -41,6 +41,9 @@ func openBucket(ctx context.Context, address *url.URL, properties map[string]str
 			client = awshttp.NewBuildableClient()
 		}
 		config.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerWithin }).WithTimeout(requestWithin)
+		if config.Credentials != nil { // nil: anonymous
+			config.Credentials = credentials{config.Credentials}
+		}
 		ctx = utils.WithAwsConfig(ctx, config)
 	}
 	same := *address

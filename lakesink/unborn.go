@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
+	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 )
 
@@ -40,6 +43,28 @@ func (u *unborn) get(ctx context.Context, make bool) (catalog.Catalog, error) {
 		u.born = c
 	}
 	return c, err
+}
+
+// Writable finds out whether a catalog that OpenCatalog made can be written to: its database, or the folder that it will be
+// made in. It leaves nothing. A catalog without a database of its own is for Iceberg.Probe.
+func Writable(ctx context.Context, c catalog.Catalog) error {
+	u, ok := c.(*unborn)
+	if !ok {
+		return nil
+	}
+	f, err := os.OpenFile(u.path, os.O_RDWR, 0)
+	switch {
+	case err == nil:
+		err = f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		p := &probe{folder: (&url.URL{Scheme: "file", Path: filepath.Dir(u.path)}).String(), answer: tidyWithin,
+			open: func(context.Context) (iceio.IO, error) { return durableFS{}, nil }}
+		err = p.run(ctx)
+	}
+	if err != nil {
+		return explain(fmt.Sprintf("see whether the catalog %s can be written", u.path), err)
+	}
+	return nil
 }
 
 // Close closes the database if there is one.

@@ -32,3 +32,12 @@ func (v *View) Ends() Offsets {
 	}
 	return ends
 }
+
+// Blocked sums the offsets that open transactions hold back: from each End to its high watermark.
+func (v *View) Blocked() int64 {
+	var n int64
+	for _, b := range v.Partitions {
+		n += max(0, b.HighWatermark-b.End)
+	}
+	return n
+}

@@ -67,6 +67,9 @@ func rate(n int64, d time.Duration) string {
 	return count(int64(float64(n)/max(d, time.Millisecond).Seconds()+0.5)) + "/s"
 }
 
+// Plural renders 1 file, 2,000 files: a count for people, with its noun.
+func Plural(n int64, one string) string { return plural(n, one) }
+
 // plural renders 1 file, 2 files.
 func plural(n int64, one string) string {
 	if n == 1 {

@@ -161,6 +161,12 @@ func TestAStatusSaysWhereAQueryStands(t *testing.T) {
 		{"behind", func(s *Status) { s.LastRun = nil }, "3,500,000 behind"},
 		{"caught up", func(s *Status) { s.LastRun.State, s.Lag = "done", 0 }, "caught up"},
 		{"unknown", func(s *Status) { s.LastRun, s.Lag = nil, -1 }, "lag unknown"},
+		{"cut short", func(s *Status) { s.LastRun.State = "running" }, "the last run was cut short"},
+		{"at work", func(s *Status) { s.LastRun, s.Lease.Live = nil, true }, "running since 2026-11-30 04:00:00 UTC, by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1"},
+		{"at work after a failure", func(s *Status) { s.Lease.Live = true }, "running since 2026-11-30 04:00:00 UTC, by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1; the run before failed"},
+		{"at work, whatever else", func(s *Status) { s.LastRun, s.Lease.Live, s.Refusal, s.QueryID = nil, true, sampleRefusal(), "" }, "running since 2026-11-30 04:00:00 UTC, by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1"},
+		{"stuck", func(s *Status) { s.Refusal = sampleRefusal() }, "the next run would stop (exit 13, inconsistent)"},
+		{"stuck before it ever ran", func(s *Status) { s.Refusal, s.QueryID = sampleRefusal(), "" }, "the next run would stop (exit 13, inconsistent)"},
 	} {
 		s := sampleStatus()
 		c.change(s)
@@ -170,11 +176,47 @@ func TestAStatusSaysWhereAQueryStands(t *testing.T) {
 	}
 	running := sampleStatus()
 	running.LastRun.State, running.LastRun.Finished, running.LastRun.ExitCode, running.LastRun.Error = "running", nil, nil, ""
-	running.Lease.Released, running.LastProgress = false, sampleBatch()
-	for _, want := range []string{"last run    running, started 2026-11-30 04:00:00 UTC\n", "lease       held by etl-1 pid 4711 since 2026-11-30 04:00:00 UTC\n", "last        batch 7: 999,998 records"} {
+	running.Lease.Released, running.Lease.Live, running.LastProgress = false, true, sampleBatch()
+	for _, want := range []string{"last run    running, started 2026-11-30 04:00:00 UTC\n", "lease       held by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1 since 2026-11-30 04:00:00 UTC\n", "last        batch 7: 999,998 records"} {
 		if got := text(t, running); !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant a line %q", got, want)
 		}
+	}
+}
+
+// What needs a person is followed by what to do, unless a run is at work on it.
+func TestAStatusSaysWhatToDo(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *Status)
+		want   string // empty: nothing
+	}{
+		{"failed", func(*Status) {}, "  to do       see whether the brokers are up, then run again\n"},
+		{"stuck", func(s *Status) { s.Refusal = sampleRefusal() }, "  why         the checkpoint is empty\n  to do       point it at the folder that was used before\n"},
+		{"cut short", func(s *Status) { s.LastRun.State = "running" }, "  to do       nothing: the next run goes on where it was\n"},
+		{"at work", func(s *Status) { s.Lease.Live, s.Refusal = true, sampleRefusal() }, ""},
+		{"done", func(s *Status) { s.LastRun.State, s.LastRun.Hint = "done", "" }, ""},
+	} {
+		s := sampleStatus()
+		c.change(s)
+		got := text(t, s)
+		if c.want == "" && (strings.Contains(got, "to do") || strings.Contains(got, "why")) || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got\n%s\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+func sampleRefusal() *Refusal {
+	return &Refusal{ExitCode: 13, Class: "inconsistent", Error: "the checkpoint is empty", Hint: "point it at the folder that was used before"}
+}
+
+func TestAPlanOfARunThatWouldStopSaysWhyAndNothingOfWhatToRead(t *testing.T) {
+	p := &Plan{Query: "orders", Action: ActionStop, Refusal: sampleRefusal(), Batch: -1, EstimatedBytes: -1, EstimatedFiles: -1, Isolation: "read_committed"}
+	want := "orders: the next run would stop (exit 13, inconsistent)\n" +
+		"  why         the checkpoint is empty\n  to do       point it at the folder that was used before\n" +
+		"  isolation   read_committed\n  limit       none\n  next batch  none: the run would stop before it reads anything\n"
+	if got := text(t, p); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -1,6 +1,9 @@
 package progress
 
-import "io"
+import (
+	"fmt"
+	"io"
+)
 
 // What the next run would begin with.
 const (
@@ -14,7 +17,9 @@ const (
 	ActionMark = "mark"
 	// ActionRebuild: the table is ahead of the checkpoint; rebuild its entries from the table, then read on.
 	ActionRebuild = "rebuild"
-	// ActionStop: the run would stop, and Notes say why.
+	// ActionLostRows: the table lost rows; go on as --lost-rows says.
+	ActionLostRows = "lost-rows"
+	// ActionStop: the run would stop, and Refusal says why.
 	ActionStop = "stop"
 )
 
@@ -25,6 +30,8 @@ type Plan struct {
 	QueryID string `json:"queryId"`
 	// Action is what the run would begin with: one of the constants above.
 	Action string `json:"action"`
+	// Refusal is why the run would stop; nil if it would not.
+	Refusal *Refusal `json:"refusal"`
 	// Batch is the next batch to be read, -1 if there is nothing to read.
 	Batch int64 `json:"batch"`
 	// Records is an upper bound on the records of Batch, Remaining on those that later batches of the run would read.
@@ -41,13 +48,32 @@ type Plan struct {
 	Isolation string `json:"isolation"`
 	// MaxOffsets is the limit of a batch, 0 for none.
 	MaxOffsets int64 `json:"maxOffsets"`
-	// StartOrigin says where the starting offsets come from: the last plan, the pinned start, or a key of the job.
+	// StartOrigin says where the starting offsets come from: the last plan, the pinned start, a key of the job, or a
+	// choice; empty if the run would stop.
 	StartOrigin string `json:"startOrigin"`
 	// Blocked is the number of offsets that open transactions hold back.
 	Blocked int64       `json:"blocked"`
 	Tables  []PlanTable `json:"tables"`
 	// Notes are what a person should know.
 	Notes []string `json:"notes"`
+}
+
+// Refusal is why a run would stop before it reads anything, and what to do about it.
+type Refusal struct {
+	// ExitCode is what the run would end with, Class the word for it.
+	ExitCode int    `json:"exitCode"`
+	Class    string `json:"class"`
+	// Error says what does not fit, Hint what to do next.
+	Error string `json:"error"`
+	Hint  string `json:"hint"`
+}
+
+// pairs says why, and what to do.
+func (r *Refusal) pairs() [][2]string {
+	if r == nil {
+		return nil
+	}
+	return [][2]string{{"why", printable(r.Error)}, {"to do", printable(r.Hint)}}
 }
 
 // PlanRange is what a batch reads of one partition: [From, Until).
@@ -80,22 +106,26 @@ var actions = map[string]string{
 	ActionReplay:   "replay a batch that was planned and is not in the table",
 	ActionMark:     "mark a batch as done that is in the table already",
 	ActionRebuild:  "rebuild the checkpoint's newest entries from the table, which is ahead",
+	ActionLostRows: "go on after the table lost rows, as chosen with --lost-rows",
 	ActionStop:     "stop",
 }
 
 // WriteText writes what comes first, what would be read, and where to.
 func (p *Plan) WriteText(w io.Writer) error {
 	var out page
-	out.linef("%s: the next run would %s", p.Query, wordsOf(p.Action))
+	out.linef("%s: the next run would %s", p.Query, p.headline())
 	limit := "none"
 	if p.MaxOffsets > 0 {
 		limit = count(p.MaxOffsets) + " offsets a batch"
 	}
-	pairs := [][2]string{{"query id", p.QueryID}, {"start from", p.StartOrigin}, {"isolation", p.Isolation}, {"limit", limit}}
-	if p.Batch >= 0 {
+	pairs := append(p.Refusal.pairs(), [][2]string{{"query id", p.QueryID}, {"start from", p.StartOrigin}, {"isolation", p.Isolation}, {"limit", limit}}...)
+	switch {
+	case p.Batch >= 0:
 		pairs = append(pairs, [2]string{"next batch", number(p.Batch) + ", at most " + plural(p.Records, "record")})
 		pairs = append(pairs, [2]string{"after it", plural(max(0, p.Batches-1), "more batch") + ", at most " + plural(p.Remaining, "record")})
-	} else {
+	case p.Action == ActionStop:
+		pairs = append(pairs, [2]string{"next batch", "none: the run would stop before it reads anything"})
+	default:
 		pairs = append(pairs, [2]string{"next batch", "none: there is nothing to read"})
 	}
 	if p.EstimatedBytes >= 0 && p.EstimatedFiles >= 0 && p.Batch >= 0 {
@@ -119,9 +149,14 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return out.to(w)
 }
 
-func wordsOf(action string) string {
-	if words, ok := actions[action]; ok {
-		return words
+// headline is what the run would begin with.
+func (p *Plan) headline() string {
+	words, ok := actions[p.Action]
+	switch {
+	case !ok:
+		return p.Action
+	case p.Refusal != nil:
+		return fmt.Sprintf("%s (exit %d, %s)", words, p.Refusal.ExitCode, p.Refusal.Class)
 	}
-	return action
+	return words
 }

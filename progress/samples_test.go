@@ -32,12 +32,12 @@ func pointer[T any](v T) *T { return &v }
 func sampleBatch() *Batch {
 	return &Batch{ID: sampleQuery, RunID: sampleRun, Name: "orders", Timestamp: at("2026-11-30T04:00:01.250Z"), BatchID: 7, BatchDuration: 12300,
 		NumInputRows: 999_998, InputRowsPerSecond: 81300.7, ProcessedRowsPerSecond: 81300.7,
-		DurationMs:     map[string]int64{"addBatch": 12100, "walCommit": 40, "commitOffsets": 35, "triggerExecution": 12300},
+		DurationMs:     map[string]int64{"addBatch": 11980, "commitBatch": 120, "walCommit": 40, "commitOffsets": 35, "triggerExecution": 12300},
 		StateOperators: []json.RawMessage{},
 		Sources: []SourceReport{{Description: "KafkaV2[Subscribe[orders]]", StartOffset: of(100, 200), EndOffset: of(500_100, 500_200), LatestOffset: of(3_000_100, 500_200),
 			NumInputRows: 999_998, InputRowsPerSecond: 81300.7, ProcessedRowsPerSecond: 81300.7,
 			Metrics: map[string]string{"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "2500000", "avgOffsetsBehindLatest": "1250000.0"}}},
-		Sink: SinkReport{Description: "iceberg[sales.orders]", NumOutputRows: 999_998},
+		Sink: SinkReport{Description: "iceberg sql /data/lake/catalog.db sales.orders", NumOutputRows: 999_998},
 		Sluice: Extra{Offsets: 1_000_000, Rows: 999_998, ReadBytes: 61_000_000, WrittenBytes: 88_300_000, Files: 4, Snapshot: 4_302_859_012_394_871_102,
 			Lag: 2_500_000, PeakMemoryBytes: 148_000_000},
 	}
@@ -45,49 +45,53 @@ func sampleBatch() *Batch {
 
 func sampleSummary() *Summary {
 	return &Summary{Query: "orders", QueryID: sampleQuery, RunID: sampleRun, FirstBatch: 7, LastBatch: 10, Batches: 4, Records: 3_499_990, Rows: 3_499_990,
-		Bytes: 309_000_000, Files: 14, CaughtUp: true, Lag: 312, DurationMs: 44_120, Table: "sales.orders", TableLocation: "file:///data/lake/sales/orders"}
+		Bytes: 309_000_000, Files: 14, CaughtUp: true, Lag: 312, DurationMs: 44_120, Table: "sales.orders", TableLocation: "file:///data/lake/sales.db/orders"}
 }
 
 func samplePlan() *Plan {
 	return &Plan{Query: "orders", QueryID: sampleQuery, Action: ActionReplay, Batch: 7, Records: 1_000_000, Remaining: 2_500_000, Batches: 4,
 		Ranges:         []PlanRange{{"orders", 0, 100, 500_100, 500_000}, {"orders", 1, 200, 500_200, 500_000}},
-		EstimatedBytes: 88_000_000, EstimatedFiles: 4, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint", Blocked: 12,
-		Tables: []PlanTable{{Role: "main", Name: "sales.orders", Exists: true, UUID: sampleTable, Location: "file:///data/lake/sales/orders"}},
-		Notes:  []string{"source.startingOffsets has no effect: the query has begun"}}
+		EstimatedBytes: 88_000_000, EstimatedFiles: 4, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12,
+		Tables: []PlanTable{{Role: "main", Name: "sales.orders", Exists: true, UUID: sampleTable, Location: "file:///data/lake/sales.db/orders"}},
+		Notes:  []string{"memory is enough for 2 workers on 8 cores: --memory 576MiB makes all of them work"}}
 }
 
 func sampleStatus() *Status {
 	return &Status{Query: "orders", QueryID: sampleQuery, Checkpoint: "file:///data/lake/_checkpoints/orders", LastPlan: 7, LastCommit: 6, TableBatch: 6,
-		Uncommitted: &StatusBatch{Batch: 7, Planned: at("2026-11-30T04:00:01.250Z"), Offsets: 1_000_000},
-		Table:       "sales.orders", TableUUID: sampleTable, TableLocation: "file:///data/lake/sales/orders",
+		Uncommitted: &StatusBatch{Batch: 7, Planned: at("2026-11-30T04:00:01.250Z"), Offsets: 1_000_000}, Action: ActionReplay,
+		Table: "sales.orders", TableUUID: sampleTable, TableLocation: "file:///data/lake/sales.db/orders",
 		Partitions: []StatusPartition{{"orders", 0, 100, 3_000_100, 3_000_000}, {"orders", 1, 200, 500_200, 500_000}}, Lag: 3_500_000, Blocked: 12,
-		Lease:   &StatusLease{Owner: "etl-1 pid 4711", Since: at("2026-11-30T04:00:00.900Z"), Released: true},
-		LastRun: &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer"},
+		Lease:   &StatusLease{Owner: "run " + sampleRun + ", process 4711 on etl-1", Since: at("2026-11-30T04:00:00.900Z"), Released: true},
+		LastRun: &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer", Hint: "see whether the brokers are up, then run again"},
 		Notes:   []string{}}
 }
 
 func sampleVerify() *Verify {
-	return &Verify{OK: false, Verdict: "broken", Table: "sales.orders", TableUUID: sampleTable, Location: "file:///data/lake/sales/orders", Snapshot: 4_302_859_012_394_871_102,
+	return &Verify{OK: false, Verdict: "broken", Table: "sales.orders", TableUUID: sampleTable, Location: "file:///data/lake/sales.db/orders", Snapshot: 4_302_859_012_394_871_102,
 		Batches: 11, Rows: 3_500_001, Expected: 3_500_000, Duplicates: 1, ForeignRows: 3, Files: 46, Bytes: 309_000_000,
 		Queries: []VerifyQuery{{ID: sampleQuery, Name: "orders", Batch: 10, Snapshot: 4_302_859_012_394_871_102, Rows: 3_500_000}},
 		Partitions: []VerifyPartition{
 			{Topic: "orders", Partition: 0, Until: 3_000_000, Queries: []string{sampleQuery}, Rows: 3_000_001, Expected: 3_000_000, Duplicates: 1, Verdict: "broken",
 				Kafka: &VerifyKafka{From: 1_000_000, Until: 3_000_000, Records: 2_000_000}},
-			{Topic: "orders", Partition: 1, Until: 500_000, Queries: []string{sampleQuery}, Rows: 500_000, Expected: 500_000, Verdict: "proved"}},
+			{Topic: "orders", Partition: 1, Until: 500_000, Queries: []string{sampleQuery}, Rows: 500_000, Expected: 500_000, Verdict: "proved",
+				Kafka: &VerifyKafka{Until: 500_000, Records: 500_000}}},
 		Foreign: map[string]int64{"refunds": 3},
-		Problems: []Problem{{Kind: "duplicate-rows", What: "1 row of orders-0 is there twice", Evidence: "the table holds offset 1234567 in two files, the ledger counts it once",
-			Todo: "compare the files; a row that somebody else added can be deleted", Query: sampleQuery, Topic: "orders", Partition: pointer(int32(0)),
+		Problems: []Problem{{Kind: "duplicate-rows", What: "orders-0 has 1 row too many", Evidence: "by the ledgers query orders has read [0,3000000); the table holds offsets [1234567,1234568) more often than that",
+			Todo: "Find what wrote them: the snapshots that added the files say. Remove the extra rows, then verify again.", Query: sampleQuery, Topic: "orders", Partition: pointer(int32(0)),
 			Offsets: []Span{{1_234_567, 1_234_568}}, Count: 1, Files: []string{"data/a.parquet", "data/b.parquet"}}},
-		CannotProve: []Limit{{Kind: "not-in-kafka", What: "that nothing is missing below offset 1000000 of orders-0", Why: "Kafka has deleted these records", Todo: "verify within the topic's retention"}},
+		CannotProve: []Limit{{Kind: "expired", What: "orders-0[0,1000000) against Kafka", Why: "Kafka's log begins at offset 1000000 now"}},
 		Notes:       []string{}}
 }
 
 func sampleValidate() *Validate {
 	return &Validate{Query: "orders", OK: false, Checks: []Check{
-		{Name: "job", Status: CheckOK, Detail: "/etc/sluice/orders.yaml"},
-		{Name: "checkpoint", Status: CheckOK, Detail: "file:///data/lake/_checkpoints/orders can be written", DurationMs: 3},
-		{Name: "kafka", Status: CheckFailed, Detail: "topic orders is not there", Hint: "Create the topic, or correct source.subscribe.", DurationMs: 41},
-		{Name: "table", Status: CheckSkipped, Detail: "its columns depend on kafka"}}}
+		{Name: "job", Status: CheckOK, Detail: "KafkaV2[Subscribe[orders]] into sales.orders"},
+		{Name: "kafka", Status: CheckFailed, Detail: "topic orders does not exist", Hint: "create the topic, or correct source.subscribe", DurationMs: 41},
+		{Name: "checkpoint", Status: CheckOK, Detail: "file:///data/lake/_checkpoints/orders is empty; conditional writes work", DurationMs: 3},
+		{Name: "catalog", Status: CheckOK, Detail: "iceberg sql /data/lake/catalog.db sales.orders", DurationMs: 1},
+		{Name: "table", Status: CheckOK, Detail: "sales.orders is not there yet; the first run creates it"},
+		{Name: "warehouse", Status: CheckOK, Detail: "files can be written, read and removed in file:///data/lake/sales.db/orders", DurationMs: 2},
+		{Name: "query", Status: CheckSkipped, Detail: "it needs the check kafka, which failed"}}}
 }
 
 func samplePeek() *Peek {
@@ -111,7 +115,7 @@ func sampleVersion() *Version {
 
 func sampleFailure() *Failure {
 	return &Failure{ExitCode: 64, Class: "usage", Error: "job: orders.yaml:4:3: source.startingOffsett: unknown key; did you mean source.startingOffsets?",
-		Hint:     "Correct the job file; sluice validate checks it.",
+		Hint:     "correct the job; docs/job.md has every key and what it takes. Nothing was touched",
 		Problems: []JobProblem{{At: "orders.yaml", Line: 4, Column: 3, Key: "source.startingOffsett", Message: "unknown key", Nearest: "source.startingOffsets"}}}
 }
 

@@ -18,7 +18,10 @@ type Status struct {
 	TableBatch int64 `json:"tableBatch"`
 	// Uncommitted is a batch that is planned and not marked as done: one in hand, or one that the next run settles.
 	Uncommitted *StatusBatch `json:"uncommitted"`
-	Table       string       `json:"table"`
+	// Action is what the next run would begin with, as in Plan, and Refusal why it would stop; nil if it would not.
+	Action  string   `json:"action"`
+	Refusal *Refusal `json:"refusal"`
+	Table   string   `json:"table"`
 	// TableUUID and TableLocation are empty while the table is not there.
 	TableUUID     string            `json:"tableUuid"`
 	TableLocation string            `json:"tableLocation"`
@@ -29,7 +32,7 @@ type Status struct {
 	Blocked int64 `json:"blocked"`
 	// Lease is nil if there never was one.
 	Lease *StatusLease `json:"lease"`
-	// LastRun is the newest run that was recorded; nil for none.
+	// LastRun is the newest run that was recorded, but for the one that holds the lease now; nil for none.
 	LastRun *StatusRun `json:"lastRun"`
 	// LastProgress is the report of the newest batch that has one; nil for none.
 	LastProgress *Batch   `json:"lastProgress"`
@@ -60,6 +63,9 @@ type StatusLease struct {
 	Since Timestamp `json:"since"`
 	// Released is false while a run holds it, and after one that was killed.
 	Released bool `json:"released"`
+	// Live says that a run is at work: it has not released the lease, and renewed it within its time to live by the
+	// clock of who asks.
+	Live bool `json:"live"`
 }
 
 // StatusRun is how a run ended.
@@ -71,7 +77,9 @@ type StatusRun struct {
 	// Finished and ExitCode are null while it is running.
 	Finished *Timestamp `json:"finished"`
 	ExitCode *int       `json:"exitCode"`
-	Error    string     `json:"error,omitempty"`
+	// Error is what it ended with, Hint what to do then; empty if there is nothing to do.
+	Error string `json:"error,omitempty"`
+	Hint  string `json:"hint,omitempty"`
 }
 
 // Type is "status".
@@ -82,6 +90,8 @@ func (s *Status) WriteText(w io.Writer) error {
 	var out page
 	out.linef("%s: %s", s.Query, s.headline())
 	pairs := [][2]string{
+		{"why", s.why()},
+		{"to do", printable(s.toDo())},
 		{"query id", s.QueryID},
 		{"checkpoint", s.Checkpoint},
 		{"table", joined(s.Table, s.TableLocation)},
@@ -110,18 +120,60 @@ func (s *Status) WriteText(w io.Writer) error {
 	return out.to(w)
 }
 
+// headline is where the query stands: a run that is at work before anything else, then what needs a person.
 func (s *Status) headline() string {
 	switch {
+	case s.live():
+		text := fmt.Sprintf("running since %s, by %s", stamp(s.Lease.Since.Time), printable(s.Lease.Owner))
+		if s.failed() {
+			text += "; the run before failed"
+		}
+		return text
+	case s.Refusal != nil:
+		return fmt.Sprintf("the next run would stop (exit %d, %s)", s.Refusal.ExitCode, s.Refusal.Class)
 	case s.QueryID == "":
 		return "never ran"
-	case s.LastRun != nil && s.LastRun.State == "failed":
+	case s.failed():
 		return "the last run failed"
+	case s.killed():
+		return "the last run was cut short"
 	case s.Lag < 0:
 		return "lag unknown"
 	case s.Lag == 0:
 		return "caught up"
 	}
 	return count(s.Lag) + " behind"
+}
+
+func (s *Status) live() bool   { return s.Lease != nil && s.Lease.Live }
+func (s *Status) failed() bool { return s.LastRun != nil && s.LastRun.State == "failed" }
+
+// killed says that the last run never wrote how it ended, and is not at work.
+func (s *Status) killed() bool {
+	return s.LastRun != nil && s.LastRun.State == "running" && !s.live()
+}
+
+// why is what the next run would stop for. While a run is at work, it may be about to change.
+func (s *Status) why() string {
+	if s.Refusal == nil || s.live() {
+		return ""
+	}
+	return printable(s.Refusal.Error)
+}
+
+// toDo is what a person should do next, empty for nothing.
+func (s *Status) toDo() string {
+	switch {
+	case s.live():
+		return ""
+	case s.Refusal != nil:
+		return s.Refusal.Hint
+	case s.failed():
+		return s.LastRun.Hint
+	case s.killed():
+		return "nothing: the next run goes on where it was"
+	}
+	return ""
 }
 
 func batchOrNone(n int64) string {
@@ -143,7 +195,11 @@ func (l *StatusLease) text() string {
 	if l.Released {
 		return "free, last held by " + printable(l.Owner)
 	}
-	return "held by " + printable(l.Owner) + " since " + stamp(l.Since.Time)
+	text := "held by " + printable(l.Owner) + " since " + stamp(l.Since.Time)
+	if !l.Live {
+		text += ", and not renewed: it was killed, or cannot reach the checkpoint"
+	}
+	return text
 }
 
 func (r *StatusRun) text() string {

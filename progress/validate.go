@@ -14,9 +14,9 @@ type Validate struct {
 type Check struct {
 	// Name is a fixed word for it, such as kafka or table.
 	Name string `json:"name"`
-	// Status is ok, failed, or skipped where an earlier failure left nothing to ask.
+	// Status is ok, failed, or skipped where it stands on another check that did not succeed.
 	Status string `json:"status"`
-	// Detail is what was found.
+	// Detail is what was found, or why the check was skipped.
 	Detail string `json:"detail"`
 	// Hint is what to do about a failure.
 	Hint       string `json:"hint,omitempty"`
@@ -40,19 +40,25 @@ func (v *Validate) WriteText(w io.Writer) error {
 	for _, c := range v.Checks {
 		width = max(width, len(c.Name))
 	}
-	failed := int64(0)
+	failed, skipped := int64(0), int64(0)
 	for _, c := range v.Checks {
 		out.linef("%-7s  %s%s  %s", c.Status, c.Name, gap(width, c.Name), printable(c.Detail))
 		if c.Hint != "" {
 			out.linef("%s  try: %s", gap(9+width, ""), printable(c.Hint))
 		}
-		if c.Status == CheckFailed {
+		switch c.Status {
+		case CheckFailed:
 			failed++
+		case CheckSkipped:
+			skipped++
 		}
 	}
-	if v.OK {
+	switch {
+	case v.OK:
 		out.linef("%s: ready to run", v.Query)
-	} else {
+	case skipped > 0:
+		out.linef("%s: not ready, %s failed, %s skipped", v.Query, plural(failed, "check"), count(skipped))
+	default:
 		out.linef("%s: not ready, %s failed", v.Query, plural(failed, "check"))
 	}
 	return out.to(w)

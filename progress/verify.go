@@ -16,7 +16,7 @@ type Verify struct {
 	TableUUID string `json:"tableUuid"`
 	Location  string `json:"location"`
 	Snapshot  int64  `json:"snapshot"`
-	// Batches is how many batches the table says were applied.
+	// Batches is how many batches the table says were applied, of all queries that were judged.
 	Batches int64 `json:"batches"`
 	// Rows counts rows of the topics that ledgers cover, Expected what the ledgers count.
 	Rows     int64 `json:"rows"`

@@ -1,6 +1,6 @@
 """Read an Iceberg table with two foreign engines, DuckDB and PyIceberg, and print what each of them saw as JSON.
 
-    rig/python rig/read_table.py --catalog-db catalog.db --catalog-name sluice --table db.orders
+    rig/python rig/read_table.py --catalog-db catalog.db --table db.orders
     rig/python rig/read_table.py --metadata warehouse/db/orders            (the table's folder, or one metadata file)
 
 DuckDB reads with its own iceberg extension (iceberg_scan), PyIceberg through its SQL catalog or, for a folder, as a static
@@ -39,7 +39,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--metadata", help="a metadata file, or the folder of a table of a hadoop catalog")
     parser.add_argument("--catalog-db", help="the SQLite file of a SQL catalog")
-    parser.add_argument("--catalog-name", default="sluice", help="the name that the catalog's rows carry (default %(default)s)")
+    parser.add_argument("--catalog-name", default="default", help="the name that the catalog's rows carry (default %(default)s)")
     parser.add_argument("--table", help="namespace.table in the SQL catalog")
     parser.add_argument("--engine", choices=["duckdb", "pyiceberg"], action="append", help="read with this one only; repeatable")
     parser.add_argument("--filter", action="append", default=[], help="count the rows that pass; repeatable")

@@ -82,6 +82,8 @@ type Log interface {
 	// Query is the query's id; empty if the checkpoint has none yet. A checkpoint with entries but no id is an
 	// Inconsistent fault.
 	Query(ctx context.Context) (string, error)
+	// Prove fails with a NotSetUp fault if the store cannot be relied on, or be written to, and leaves nothing behind.
+	Prove(ctx context.Context) error
 	// CreateQuery writes the id if there is none and returns the one that is there in the end.
 	CreateQuery(ctx context.Context, id string) (string, error)
 	// Last lists commits, then offsets, and reads the newest entries. The order matters: what a concurrent run adds

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sluice/batch"
-	"sluice/offsets"
 	"sluice/progress"
 )
 
@@ -16,7 +15,7 @@ const purgeEvery = 50
 // carryOut takes a durable plan to the table: execute its tasks, reconcile, commit, mark as done.
 func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, began time.Time) error {
 	watch := newStopwatch(r.Now, began)
-	tasks := splitTasks(plan, r.query, r.table, r.Workers, r.MinPartitions)
+	tasks := splitTasks(plan, r.queryID, r.table, r.Workers, r.MinPartitions)
 	left := int64(-1)
 	if !replayed {
 		left = lag(plan.End, r.view)
@@ -27,7 +26,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced}
 	results, err := executor.ExecuteAll(ctx, tasks, r.Workers)
 	if err != nil {
-		return r.because(ctx, err)
+		return err
 	}
 	if err := batch.Covers(plan, tasks, results); err != nil {
 		return &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
@@ -38,7 +37,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	// From here on the batch is finished even if ctx is cancelled, within the grace.
 	ctx, cancel := outlive(ctx, r.Grace)
 	defer cancel()
-	applied, err := r.Sink.Commit(ctx, &batch.Commit{Query: r.query, Name: r.Name, Run: r.id, Plan: plan, Results: results, TableUUID: r.table.UUID})
+	applied, err := r.Sink.Commit(ctx, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: results, TableUUID: r.table.UUID})
 	if err != nil {
 		return err
 	}
@@ -48,21 +47,12 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 		return err
 	}
 	watch.lap("commitOffsets")
-	r.log.Commit = plan.Batch
 
 	report := r.report(plan, results, replayed, watch)
 	r.count(report)
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
 	return nil
-}
-
-// because prefers the reason why ctx ended (a signal, the lost lease) to the errors that this led to.
-func (r *run) because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // housekeep does what may fail without harm: the report for monitoring, bounded metadata, old entries.
@@ -96,9 +86,4 @@ func outlive(parent context.Context, grace time.Duration) (context.Context, cont
 		context.AfterFunc(ctx, func() { timer.Stop() })
 	})
 	return ctx, func() { stop(); cancel(context.Canceled) }
-}
-
-// emptyPlan reads nothing: it makes a decision about lost rows durable where there is nothing new to read.
-func emptyPlan(n int64, reached offsets.Offsets) *batch.Plan {
-	return &batch.Plan{Batch: n, Start: reached, End: reached}
 }

@@ -15,14 +15,17 @@ type Outlook struct {
 	Log      *batch.LogState
 	Table    *batch.Table
 	View     *offsets.View
-	// Action is what recovery would do, empty if it would refuse with Refusal.
-	Action  Action
+	// Action is what recovery would do, empty if the run would refuse before it.
+	Action Action
+	// Refusal is why the run would stop, nil if it would not.
 	Refusal error
+	// Unused says which of the options that decide something would change nothing, and why.
+	Unused []string
 	// Replay is the open plan that would be finished first, nil if there is none.
 	Replay *batch.Plan
 	// Start is where the first batch of the run's own would begin: what the query has reached, after the replay.
 	Start offsets.Offsets
-	// Next is that batch as it would be planned, nil if there is nothing to read.
+	// Next is that batch as it would be planned, nil if there is nothing to do.
 	Next *batch.Plan
 	// Remaining is the number of offsets from Start to the ends in View, Batches how many batches they take.
 	Remaining int64
@@ -33,78 +36,70 @@ type Outlook struct {
 // that something could not be read; what Run would refuse is in the Outlook.
 func (q *Query) Inspect(ctx context.Context) (*Outlook, error) {
 	r := newRun(q)
-	o := &Outlook{}
-	if o.Refusal = r.preflight(ctx); o.Refusal != nil && batch.ClassOf(o.Refusal) != batch.Inconsistent {
-		return nil, o.Refusal
+	id, refusal := r.preflight(ctx)
+	if refusal != nil && !refused(refusal) {
+		return nil, refusal
 	}
-	if err := r.look(ctx); err != nil {
+	o := &Outlook{QueryID: r.queryID}
+	r.queryID = id
+	if err := r.read(ctx); err != nil {
 		return nil, err
 	}
-	o.QueryID, o.Identity, o.Log, o.Table, o.View = r.query, r.identity, r.log, r.table, r.view
-	if o.Refusal == nil {
-		o.Action, o.Refusal = r.outlook()
+	o.Identity, o.Log, o.Table, o.View = r.identity, r.entries, r.table, r.view
+	if refusal == nil {
+		refusal = r.foresee(ctx, o)
 	}
-	if o.Refusal != nil {
-		return o, nil
+	if o.Unused = r.unused; refusal != nil && !refused(refusal) {
+		return nil, refusal
 	}
-	o.Start = r.reachable(o.Action)
-	if o.Action == Replay {
-		o.Replay = r.log.Plan
-	}
-	if o.Refusal = checkLoss(o.Start, r.topicIDs, r.view); o.Refusal != nil {
-		return o, nil
-	}
-	number := r.table.Applied.Batch + 1
-	if r.log.Plan != nil {
-		number = max(number, r.log.Plan.Batch+1)
-	}
-	o.Next = nextPlan(number, o.Start, r.view, q.MaxOffsetsPerTrigger)
-	o.Remaining = lag(o.Start, r.view)
-	o.Batches = min(1, o.Remaining)
-	if q.MaxOffsetsPerTrigger > 0 {
-		o.Batches = (o.Remaining + q.MaxOffsetsPerTrigger - 1) / q.MaxOffsetsPerTrigger
-	}
+	o.Refusal = refusal
 	return o, nil
 }
 
-// look is open without a word written.
-func (r *run) look(ctx context.Context) (err error) {
-	if r.identity, err = r.Log.Identity(ctx); err != nil {
-		return err
+// refused tells what a run stops for on its own account from what could not be read.
+func refused(err error) bool {
+	switch batch.ClassOf(err) {
+	case batch.Inconsistent, batch.DataLoss, batch.Fenced:
+		return true
 	}
-	if r.table, err = r.Sink.Table(ctx, r.query); err != nil {
-		return err
-	}
-	if r.log, err = r.Log.Last(ctx); err != nil {
-		return err
-	}
-	r.view, err = r.Source.View(ctx, r.isolation(), r.known())
-	return err
+	return false
 }
 
-// outlook is what open and recover would say.
-func (r *run) outlook() (Action, error) {
-	if err := r.fits(); err != nil {
-		return "", err
+// foresee goes through the steps of a run without carrying any out.
+func (r *run) foresee(ctx context.Context, o *Outlook) error {
+	next, err := r.judge(ctx)
+	if err != nil {
+		return err
 	}
-	action, err := r.decision()
-	if err == nil && action == Replay {
-		err = checkLoss(r.log.Plan.Start, r.log.Plan.TopicIDs, r.view)
+	r.enter(next)
+	if o.Action = next.action; o.Action == Replay {
+		o.Replay = r.entries.Plan
 	}
-	return action, err
+	o.Start = r.reached
+	if err := r.freeze(ctx); err != nil {
+		return err
+	}
+	o.View, o.Next, o.Remaining = r.view, r.plan(), lag(r.reached, r.view)
+	switch limit := r.MaxOffsetsPerTrigger; {
+	case o.Next == nil:
+	case limit <= 0 || o.Remaining == 0: // in one, or none but the decision
+		o.Batches = 1
+	default:
+		o.Batches = (o.Remaining + limit - 1) / limit
+	}
+	return nil
 }
 
-// reachable is where the query would stand after recovery.
-func (r *run) reachable(action Action) offsets.Offsets {
-	switch {
-	case action == Rebuild:
-		r.topicIDs = r.table.Applied.Ledger.TopicIDs
-		return r.table.Applied.Ledger.Next()
-	case r.log.Plan != nil:
-		r.reach(r.log.Plan)
-		return r.reached
-	case r.log.Start != nil:
-		return r.log.Start
+// Landed is where the batches that are in the table end: its own word if it has one, else the checkpoint's.
+func (o *Outlook) Landed() offsets.Offsets {
+	log, applied := o.Log, &o.Table.Applied
+	switch ledger := applied.Ledger; {
+	case ledger != nil && ledger.Batch == applied.Batch:
+		return ledger.Next()
+	case log.Plan != nil && log.Plan.Batch == applied.Batch:
+		return log.Plan.End
+	case log.Plan != nil:
+		return log.Plan.Start
 	}
-	return r.start
+	return log.Start
 }

@@ -62,38 +62,46 @@ func TestARunOnAnIcebergTableThatStallsAnywhereDoesNoHarm(t *testing.T) {
 	for i := 0; ; i++ {
 		w := newLakeWorld(t)
 		h := &halt{at: i, paused: make(chan string, 1), resume: make(chan struct{})}
-		sleeper := w.sleeper(h)
-		done := make(chan error, 1)
-		go func() {
-			_, err := sleeper.Run(context.Background())
-			done <- err
-		}()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Fatal(err)
-			}
+		name, outcome, err := w.stall(w.sleeper(h), h)
+		if err != nil {
+			t.Errorf("a run slept before %q: %v", name, err)
+		}
+		if name == "" {
 			if i < 15 || fenced == 0 {
 				t.Errorf("a run had %d writes to sleep at, %d sleepers were fenced", i, fenced)
 			}
 			return
-		case name := <-h.paused:
-			if err := w.meanwhile(); err != nil {
-				t.Fatalf("while a run sleeps before %q: %v", name, err)
-			}
-			close(h.resume)
-			switch err := <-done; batch.ClassOf(err) {
-			case batch.Fenced:
-				fenced++
-			case batch.Failed:
-			default:
-				t.Errorf("the run that slept before %q was told: %v", name, err)
-			}
-			if err := w.settle(); err != nil {
-				t.Errorf("after a run slept before %q: %v", name, err)
-			}
+		}
+		switch batch.ClassOf(outcome) {
+		case batch.Fenced:
+			fenced++
+		case batch.Failed:
+		default:
+			t.Errorf("the run that slept before %q was told: %v", name, outcome)
 		}
 	}
+}
+
+// stall lets two runs go on while the sleeper sleeps, wakes it and judges. name is where it slept, empty if it had no
+// such step; outcome is what it was told.
+func (w *lakeWorld) stall(sleeper *runner.Query, h *halt) (name string, outcome, violation error) {
+	done := make(chan error, 1)
+	go func() {
+		_, err := sleeper.Run(context.Background())
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return "", nil, err
+	case name = <-h.paused:
+	}
+	meanwhile := w.meanwhile()
+	close(h.resume)
+	outcome = <-done
+	if meanwhile != nil {
+		return name, outcome, fmt.Errorf("meanwhile: %w", meanwhile)
+	}
+	return name, outcome, w.settle()
 }
 
 func (w *lakeWorld) sleeper(h *halt) *runner.Query {

@@ -29,6 +29,9 @@ type lakeWorld struct {
 	kafka   *kafka
 	store   checkpoint.Store
 	catalog catalog.Catalog
+	// outer, if set, is put around the catalog of a run, outside its script; mutate, if set, breaks a run.
+	outer  func(catalog.Catalog) catalog.Catalog
+	mutate func(*runner.Query)
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -55,18 +58,26 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) { return
 // queryOn is query with a word before every table commit.
 func (w *lakeWorld) queryOn(s *laketest.Script, beforeCommit func(table.Identifier)) (*runner.Query, *notices) {
 	said := &notices{}
-	tables := laketest.Wrap(w.catalog, s)
-	tables.BeforeCommit = beforeCommit
+	scripted := laketest.Wrap(w.catalog, s)
+	scripted.BeforeCommit = beforeCommit
+	var tables catalog.Catalog = scripted
+	if w.outer != nil {
+		tables = w.outer(scripted)
+	}
 	log := checkpoint.NewLog(scriptedStore{w.store, s})
 	log.Retain = 2
 	ice := lakesink.New(tables, lakesink.Options{Table: "db.orders", Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
 		Sleep: func(context.Context, time.Duration) error { return nil }})
-	return &runner.Query{
+	q := &runner.Query{
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}}, Sink: lakeSink{ice}, Log: log, Lease: noLease{}, Reporter: said,
 		NewDecoder: func() runner.Decoder { return decode.NewRaw(false) },
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, MaxOffsetsPerTrigger: 4,
-			Workers: 2, MinPartitions: 2, Grace: time.Minute, Table: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
-	}, said
+			Workers: 2, MinPartitions: 2, Grace: time.Minute, TableName: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
+	}
+	if w.mutate != nil {
+		w.mutate(q)
+	}
+	return q, said
 }
 
 // lakeSink adapts the concrete writer.

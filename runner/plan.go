@@ -62,12 +62,3 @@ func positions(reached offsets.Offsets, view *offsets.View) (start, end offsets.
 func lag(reached offsets.Offsets, view *offsets.View) int64 {
 	return offsets.Total(offsets.Between(positions(reached, view)))
 }
-
-// blocked sums the offsets that an open transaction holds back: from the last stable offset to the high watermark.
-func blocked(view *offsets.View) int64 {
-	var n int64
-	for _, b := range view.Partitions {
-		n += max(0, b.HighWatermark-b.End)
-	}
-	return n
-}

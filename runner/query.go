@@ -37,10 +37,11 @@ type Options struct {
 	// bookkeeping of this name. At most one is set.
 	Adopt    string
 	NewQuery bool
-	// LostRows decides, for this run, about rows that the table lost. Empty: the run stops and asks.
+	// LostRows decides, for this run, about rows that the table lost. Empty: the run stops and asks. Of all three, one that
+	// changes nothing is told to Reporter, with why.
 	LostRows batch.Choice
-	// Table names the table to people, SourceName the source in progress reports.
-	Table      string
+	// TableName names the table to people, SourceName the source in progress reports.
+	TableName  string
 	SourceName string
 	// Started is when the process began, for reports; the zero value stands for now.
 	Started time.Time
@@ -85,29 +86,7 @@ func (q *Query) Refuse(ctx context.Context, failure error) *progress.Summary {
 		if err != nil {
 			q.Reporter.Notice("the record of this run was not stored", "error", err)
 		}
-		r.query = id
+		r.queryID = id
 	}
 	return r.finish(ctx, failure)
-}
-
-// do is the life of a run: open, recover, freeze, and batch after batch until the frozen ends.
-func (r *run) do(ctx context.Context) (err error) {
-	if err := r.preflight(ctx); err != nil {
-		return err
-	}
-	held, epoch, err := r.Lease.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	r.held, r.epoch = true, epoch
-	if err := r.open(held); err != nil {
-		return err
-	}
-	if err := r.recover(held); err != nil {
-		return err
-	}
-	if err := r.freeze(held); err != nil {
-		return err
-	}
-	return r.batches(held)
 }

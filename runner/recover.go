@@ -1,94 +1,98 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/google/uuid"
 
 	"sluice/batch"
 	"sluice/offsets"
 )
 
-// Action is what has to happen before a run may plan a batch of its own.
-type Action string
+// position is where a query stands between two batches.
+type position struct {
+	// next is the number of the batch to plan. Numbers are never used twice, not even one whose plan was dropped.
+	next int64
+	// reached is where that batch begins, and topicIDs whose topics that is about.
+	reached  offsets.Offsets
+	topicIDs map[string]string
+	// accepted is a decision about lost rows that the next plan has to carry out.
+	accepted *batch.Acceptance
+}
 
-// The actions.
-const (
-	// First: the query has done nothing yet.
-	First Action = "first"
-	// Next: checkpoint and table agree.
-	Next Action = "next"
-	// Replay: the newest plan is not in the table; it is carried out exactly as written.
-	Replay Action = "replay"
-	// Mark: the newest plan is in the table and only its marker is missing.
-	Mark Action = "mark"
-	// Rebuild: the table is ahead of the checkpoint, which was lost in part or restored from a backup; its newest
-	// entries are written again from the table's ledger.
-	Rebuild Action = "rebuild"
-)
+// step is what has to happen before a run may plan a batch of its own, and where the query stands after it.
+type step struct {
+	action Action
+	position
+	// because is, where the action is Chosen, what the choice is about.
+	because error
+}
 
-// decide compares the newest plan L, the newest marker C and what the table applied, T, and says what to do. It is
-// the whole recovery rule (ARCHITECTURE.md, "When something was cut short"); everything it refuses is an Inconsistent
-// fault that names both sides and the choices.
-func decide(log *batch.LogState, table *batch.Table) (Action, error) {
-	applied := &table.Applied
-	planned := batch.None
-	if log.Plan != nil {
-		planned = log.Plan.Batch
+// judge says from the reading what has to happen first, or why the run has to stop. It writes nothing: Run carries out
+// what it says, Inspect tells it.
+func (r *run) judge(ctx context.Context) (*step, error) {
+	if err := r.fits(); err != nil {
+		return nil, err
 	}
-	if log.Plan != nil && log.Commit < planned && log.Plan.Accepted.Covers(applied) {
-		return Replay, nil // the plan carries out a decision about exactly this state of the table
+	action, err := r.decision()
+	if err != nil {
+		err = r.reconsider(ctx, err)
 	}
-	if applied.RolledBack {
-		return "", rolledBack(applied)
+	var lost *lostRowsError
+	switch about := errors.As(err, &lost); {
+	case about && r.LostRows != "":
+		return r.afterLoss(ctx, lost)
+	case r.LostRows != "" && !r.anotherTable():
+		r.idle("--lost-rows", r.noChoice(err))
 	}
-	t := applied.Batch
-	if applied.Cut && t < planned {
-		switch {
-		case log.Commit == planned:
-			t = planned
-		case mayHide(applied, log.Plan):
-			return "", hidden(log, applied)
-		}
+	if err != nil {
+		return nil, err
 	}
+	return r.after(ctx, action)
+}
+
+// noChoice says why there is nothing to choose about lost rows.
+func (r *run) noChoice(refusal error) string {
+	plan := r.entries.Plan
 	switch {
-	case t > planned:
-		if applied.Ledger == nil || applied.Ledger.Batch != t {
-			return "", foreignAhead(log, t)
-		}
-		return Rebuild, nil
-	case t < log.Commit || t < planned-1:
-		return "", tableBehind(log, planned, t)
-	case planned == batch.None:
-		return First, nil
-	case t == planned-1:
-		return Replay, nil
-	case applied.Batch == t && applied.Plan != "" && !log.Plan.Is(applied.Plan): // and t == planned
-		return "", otherPlan(log.Plan, applied)
-	case log.Commit == planned:
-		return Next, nil
+	case refusal != nil:
+		return "what stops this run is no question of lost rows"
+	case plan != nil && plan.Accepted != nil && r.entries.Commit < plan.Batch:
+		return fmt.Sprintf("the plan of batch %d has recorded the choice %s, and is carried out", plan.Batch, plan.Accepted.Choice)
 	}
-	return Mark, nil
+	return "the table has lost no rows of this query"
 }
 
 // decision is decide for this run's query and table.
 func (r *run) decision() (Action, error) {
-	action, err := decide(r.log, r.table)
+	action, err := decide(r.entries, r.table)
 	if err == nil && action == Replay {
-		err = r.sameTable(r.log.Plan)
+		err = r.sameTable(r.entries.Plan)
 	}
-	if err != nil && r.table.Applied.Batch == batch.None && r.identity != nil && r.identity.Tables[mainTable] == r.table.UUID {
+	if err == nil {
+		return action, nil
+	}
+	if r.table.Applied.Batch == batch.None {
 		if id := r.namesake(); id != "" {
-			err = anotherID(r.query, id, r.Name)
+			return "", anotherID(r.queryID, id, r.Name)
 		}
 	}
-	return action, err
+	var lost *lostRowsError
+	if errors.As(err, &lost) && r.entries.Plan == nil {
+		return "", &batch.Fault{Class: batch.Inconsistent, Message: lost.Error() + "; no plan is left in the checkpoint to go on from",
+			Hint: "bring back the table, or the checkpoint's offsets/, from a backup; or start a new query (new name and checkpoint) with startingOffsets where it should read from"}
+	}
+	return "", err
 }
 
 // namesake is another query of this name that the table remembers, empty if there is none.
 func (r *run) namesake() string {
 	for _, id := range slices.Sorted(maps.Keys(r.table.Queries)) {
-		if id != r.query && r.table.Queries[id] == r.Name {
+		if id != r.queryID && r.table.Queries[id] == r.Name {
 			return id
 		}
 	}
@@ -103,68 +107,161 @@ func anotherID(query, other, name string) error {
 	}
 }
 
-// mayHide reports whether an expired part of the history could hold a snapshot younger than the plan. Sequence numbers
-// only rise, so what is older than a snapshot that the plan already saw cannot have applied the plan.
-func mayHide(applied *batch.Applied, plan *batch.Plan) bool {
-	return plan.TableSequence <= 0 || applied.CutAt <= 0 || applied.CutAt > plan.TableSequence+1
-}
-
-// lostRowsHint names the two ways on after a table has lost rows.
-const lostRowsHint = "choose once: --lost-rows reread (read them again) or --lost-rows accept (go on without them)"
-
-// lostRowsError is the Inconsistent fault that a choice about lost rows can settle.
-type lostRowsError struct{ fault *batch.Fault }
-
-func (e *lostRowsError) Error() string { return e.fault.Error() }
-func (e *lostRowsError) Unwrap() error { return e.fault }
-
-func rolledBack(applied *batch.Applied) error {
-	return &lostRowsError{&batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("the table was rolled back: snapshot %d, which holds batch %d, is no longer in its history", applied.Ledger.Snapshot, applied.Ledger.Batch),
-		Hint:    "bring the table back to that snapshot, or " + lostRowsHint,
-	}}
-}
-
-func hidden(log *batch.LogState, applied *batch.Applied) error {
-	return &batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("batch %d was planned and is not marked as done, and the part of the table's history that would tell whether it was applied has been expired (the ledger is at batch %d)", log.Plan.Batch, applied.Batch),
-		Hint:    "look whether the rows of the plan are in the table (sluice plan lists its ranges), then start a new query with startingOffsets at the plan's start or end",
+// reconsider looks at the table once more before a disagreement is believed: it was read before the log, so a run that
+// committed in between makes it look behind.
+func (r *run) reconsider(ctx context.Context, disagreement error) error {
+	table, err := r.Sink.Table(ctx, r.queryID)
+	if err != nil {
+		return err
 	}
-}
-
-func foreignAhead(log *batch.LogState, t int64) error {
-	return &batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("the table has batch %d of this query, applied by Spark, but the checkpoint's newest plan is %s", t, name(log.Plan)),
-		Hint:    "give this query the checkpoint that Spark used, or a newer copy of it",
+	if table.Applied.Batch == r.table.Applied.Batch && table.UUID == r.table.UUID {
+		return disagreement
 	}
+	return overtaken(fmt.Sprintf("the table went from batch %d to batch %d while this run was starting", r.table.Applied.Batch, table.Applied.Batch))
 }
 
-func tableBehind(log *batch.LogState, planned, t int64) error {
-	return &lostRowsError{&batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("the table is behind the checkpoint: it has %s, the checkpoint planned batch %d and marked batch %d as done", name2(t), planned, log.Commit),
-		Hint:    "if the table was rolled back, restored or created again, bring the right one back, or " + lostRowsHint,
-	}}
+func overtaken(what string) error {
+	return &batch.Fault{Class: batch.Fenced, Message: "another run is active: " + what, Hint: "nothing to do: the other run goes on, nothing was harmed"}
 }
 
-func otherPlan(plan *batch.Plan, applied *batch.Applied) error {
-	return &batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("the table has batch %d from another plan (%.12s) than the checkpoint's (%.12s): two checkpoints claim the same query", plan.Batch, applied.Plan, plan.Hash),
-		Hint:    "find the other checkpoint (a copy of this one?) and keep the one whose plan the table has",
+// after is where an action leaves the query.
+func (r *run) after(ctx context.Context, action Action) (*step, error) {
+	s, plan, ledger := &step{action: action}, r.entries.Plan, r.table.Applied.Ledger
+	switch action {
+	case First:
+		start, err := r.beginning(ctx)
+		s.reached = start
+		return s, err
+	case Rebuild:
+		s.next, s.reached, s.topicIDs = ledger.Batch+1, ledger.Next(), ledger.TopicIDs
+		return s, nil
+	case Replay:
+		if err := checkLoss(plan.Start, plan.TopicIDs, r.view); err != nil {
+			return nil, err
+		}
 	}
+	s.next, s.reached, s.topicIDs = plan.Batch+1, plan.End, plan.TopicIDs
+	if plan.Foreign && ledger != nil {
+		s.topicIDs = ledger.TopicIDs // Spark keeps no topic ids; ours from before are better than none
+	}
+	return s, nil
 }
 
-func name(plan *batch.Plan) string {
+// beginning is where a query begins that has planned nothing.
+func (r *run) beginning(ctx context.Context) (start offsets.Offsets, err error) {
+	if r.entries.Start != nil {
+		return r.entries.Start, nil
+	}
+	if r.start == nil {
+		r.start, err = r.Source.Start(ctx)
+	}
+	return r.start, err
+}
+
+// afterLoss goes on as somebody chose about rows which the table lost. The next plan records the choice.
+func (r *run) afterLoss(ctx context.Context, lost *lostRowsError) (*step, error) {
+	plan, applied := r.entries.Plan, &r.table.Applied
+	s := &step{action: Chosen, because: lost}
+	s.next, s.reached, s.topicIDs = plan.Batch+1, plan.End, plan.TopicIDs
+	s.accepted = &batch.Acceptance{Choice: r.LostRows, Batch: applied.Batch, Snapshot: applied.Snapshot}
+	if r.LostRows == batch.Reread {
+		reached, err := r.endOf(ctx, applied)
+		s.reached = reached
+		return s, err
+	}
+	if r.entries.Commit < plan.Batch {
+		s.reached = plan.Start
+	}
+	return s, nil
+}
+
+// endOf is where the newest batch that is still in the table's history ended.
+func (r *run) endOf(ctx context.Context, applied *batch.Applied) (offsets.Offsets, error) {
+	if applied.InHistory == batch.None {
+		if applied.Cut || r.entries.Start == nil {
+			return nil, endUnknown("its history was expired")
+		}
+		return r.entries.Start, nil
+	}
+	plan, err := r.Log.ReadPlan(ctx, applied.InHistory)
+	if err != nil {
+		return nil, err
+	}
 	if plan == nil {
-		return "none"
+		return nil, endUnknown(fmt.Sprintf("the plan of batch %d is no longer in the checkpoint", applied.InHistory))
 	}
-	return fmt.Sprintf("batch %d", plan.Batch)
+	return plan.End, nil
 }
 
-func name2(n int64) string {
-	if n == batch.None {
-		return "no batch of this query"
+func endUnknown(because string) error {
+	return &batch.Fault{Class: batch.Inconsistent, Message: "where the rows that are still in the table end cannot be told: " + because,
+		Hint: "use --lost-rows accept, or start a new query (new name and checkpoint) with startingOffsets where it should read again from"}
+}
+
+// perform carries out what judge said; the table is there.
+func (r *run) perform(ctx context.Context, s *step) error {
+	switch plan := r.entries.Plan; s.action {
+	case First:
+		return r.pin(ctx, s)
+	case Rebuild:
+		return r.restoreEntries(ctx)
+	case Mark:
+		if err := r.Log.WriteCommit(ctx, plan.Batch); err != nil {
+			return err
+		}
+		r.Reporter.Notice("batch was in the table already; wrote its marker", "batch", plan.Batch)
+	case Replay:
+		return r.carryOut(ctx, plan, true, r.Now())
+	case Chosen:
+		r.Reporter.Notice("going on after lost rows as chosen", "choice", r.LostRows, "from", s.reached, "because", s.because.Error())
 	}
-	return fmt.Sprintf("batch %d", n)
+	return nil
+}
+
+// enter takes over where a step leaves the query. After some of them, what is available now has to be read again: the
+// view may be of the plan's isolation level, or old by the time that a replay has ended.
+func (r *run) enter(s *step) {
+	r.position = s.position
+	if s.action != First && s.action != Next {
+		r.view = nil
+	}
+}
+
+// pin writes where the query starts, before anything is planned: a "latest" that was resolved must not be resolved
+// again after a crash.
+func (r *run) pin(ctx context.Context, s *step) error {
+	if r.entries.Start != nil {
+		return nil
+	}
+	pinned, err := r.Log.PinStart(ctx, s.reached)
+	if !pinned.Equal(s.reached) {
+		r.view = nil // another run pinned it, and may know partitions that ours was too early for
+	}
+	s.reached = pinned
+	return err
+}
+
+// restoreEntries writes the checkpoint's newest entries again from the table's ledger.
+func (r *run) restoreEntries(ctx context.Context) error {
+	applied := &r.table.Applied
+	newest := batch.None
+	if r.entries.Plan != nil {
+		newest = r.entries.Plan.Batch
+	}
+	r.Reporter.Notice("the table is ahead of the checkpoint (lost in part, or restored from a backup?): rebuilding its newest entries from the table",
+		"table", applied.Batch, "checkpoint", newest)
+	for _, plan := range rebuilt(applied, r.Isolation, map[string]string{mainTable: r.table.UUID}) {
+		if plan.Batch > newest {
+			plan.TimestampMs, plan.Nonce, plan.LeaseEpoch = r.Now().UnixMilli(), uuid.NewString(), r.epoch
+			if err := r.Log.WritePlan(ctx, plan); err != nil {
+				return err
+			}
+		}
+		if err := r.Log.WriteCommit(ctx, plan.Batch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rebuilt is the pair of entries that stands for what the ledger says: batch T-1 and T, both ending where T ended. The

@@ -1,137 +1,195 @@
-package runner
+package runner_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"sluice/batch"
-	"sluice/offsets"
+	"sluice/checkpoint"
+	"sluice/progress"
+	"sluice/runner"
 )
 
-// state is a checkpoint whose newest plan is planned (hash "plan-<n>") and whose newest marker is committed.
-func state(planned, committed int64) *batch.LogState {
-	s := &batch.LogState{Commit: committed}
-	if planned != batch.None {
-		s.Plan = &batch.Plan{Batch: planned, Hash: hash(planned), TableSequence: 10}
+// https://issues.apache.org/jira/browse/SPARK-55058
+func TestALostCheckpointIsNeverTakenForANewQuery(t *testing.T) {
+	w := newWorld()
+	w.drain(t, nil)
+	id := w.queryID(t)
+	w.store = checkpoint.NewMemory("lost")
+	w.refuses(t, batch.Inconsistent, nil, id, "--adopt", "--new-query")
+	if keys, err := w.store.List(context.Background(), "", ""); err != nil || len(keys) > 0 {
+		t.Errorf("the refused run left %v (%v)", keys, err)
 	}
-	return s
+	w.refuses(t, batch.Inconsistent, func(q *runner.Query) { q.Adopt = "no-such-id" }, id)
+	w.arrive()
+	s := w.drain(t, func(q *runner.Query) { q.Adopt = id })
+	if s.Records != 6 || s.FirstBatch != 3 || w.queryID(t) != id {
+		t.Errorf("after adopting got %+v", s)
+	}
 }
 
-func hash(n int64) string { return "plan-" + string(rune('0'+n)) }
-
-// holds is a table in which we applied up to batch n.
-func holds(n int64) *batch.Table {
-	t := &batch.Table{Exists: true, Applied: batch.Applied{Batch: n, InHistory: n}}
-	if n != batch.None {
-		t.Applied.Plan, t.Applied.Snapshot = hash(n), 100+n
-		t.Applied.Ledger = &batch.Ledger{Batch: n, Plan: hash(n), Snapshot: 100 + n}
+// A job that is renamed gets another default checkpoint, an empty one: without a look at the other queries' ledgers it
+// would read everything into the same table again, and every row would look right.
+func TestARenamedJobDoesNotReadEverythingAgain(t *testing.T) {
+	w := newWorld()
+	w.drain(t, nil)
+	id := w.queryID(t)
+	w.store = checkpoint.NewMemory("renamed")
+	rename := func(q *runner.Query) { q.Name = "renamed" }
+	w.refuses(t, batch.Inconsistent, rename, id, "t-0 up to 8", `{"t":{"0":8,"1":4}}`, "--new-query")
+	if keys, err := w.store.List(context.Background(), "", ""); err != nil || len(keys) > 0 {
+		t.Errorf("the refused run left %v (%v)", keys, err)
 	}
-	return t
+	w.arrive()
+	if s, _, err := w.run(func(q *runner.Query) { rename(q); q.Source.(*source).latest = true }); err != nil || s.Records != 0 {
+		t.Errorf("from the end it read %d records, %v", s.Records, err)
+	}
 }
 
-func with(t *batch.Table, change func(*batch.Applied)) *batch.Table {
-	change(&t.Applied)
-	return t
+func TestANewQueryIntoAnOldTableReadsEverythingAgainIfAsked(t *testing.T) {
+	w := newWorld()
+	w.drain(t, nil)
+	w.store = checkpoint.NewMemory("new")
+	s, _, err := w.run(func(q *runner.Query) { q.NewQuery = true })
+	if err != nil || s.Records != 10 || s.FirstBatch != 0 {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	rows, err := w.lake.rows()
+	if err != nil || rows[row{0, 0}] != 2 {
+		t.Errorf("got %v, %v; two queries write each record once each", rows, err)
+	}
 }
 
-func TestRecoveryDecidesFromPlanMarkerAndTable(t *testing.T) {
-	spark := func(n int64) func(*batch.Applied) {
-		return func(a *batch.Applied) { a.Batch, a.Plan, a.InHistory = n, "", n }
-	}
-	for _, tc := range []struct {
-		name  string
-		log   *batch.LogState
-		table *batch.Table
-		want  Action // empty: Inconsistent
-	}{
-		{"nothing anywhere", state(-1, -1), holds(-1), First},
-		{"all agree", state(7, 7), holds(7), Next},
-		{"killed after the plan", state(7, 6), holds(6), Replay},
-		{"killed after the first plan", state(0, -1), holds(-1), Replay},
-		{"killed between table commit and marker", state(7, 6), holds(7), Mark},
-		{"older markers are missing too", state(7, 3), holds(6), Replay},
-		{"the table has another plan of the same batch", state(7, 6), with(holds(7), func(a *batch.Applied) { a.Plan = "other" }), ""},
-		{"the table has another plan of the same batch, and that is marked", state(7, 7), with(holds(7), func(a *batch.Applied) { a.Plan = "other" }), ""},
-		{"the table has another plan of a batch that is marked", state(7, 7), with(holds(7), func(a *batch.Applied) { a.Plan = "other" }), ""},
-		{"an entry rebuilt from the ledger stands for its plan", &batch.LogState{Commit: 6, Plan: &batch.Plan{Batch: 7, Hash: "new", Rebuilt: hash(7)}}, holds(7), Mark},
-		{"checkpoint lost entries", state(3, 3), holds(9), Rebuild},
-		{"checkpoint lost all entries", state(-1, -1), holds(9), Rebuild},
-		{"the table is one marked batch behind", state(7, 7), holds(6), ""},
-		{"the table is two planned batches behind", state(7, 5), holds(5), ""},
-		{"the table knows nothing of a query with markers", state(7, 7), holds(-1), ""},
-		{"rolled back", state(7, 7), with(holds(7), func(a *batch.Applied) { a.RolledBack = true }), ""},
-		{"rolled back while a plan was open", state(8, 7), with(holds(7), func(a *batch.Applied) { a.RolledBack = true }), ""},
-
-		{"Spark applied the open batch", state(7, 6), with(holds(6), spark(7)), Mark},
-		{"Spark applied a later batch than this checkpoint has", state(7, 7), with(holds(7), spark(8)), ""},
-		{"Spark applied all, we nothing", state(7, 7), with(holds(-1), spark(7)), Next},
-
-		{"history expired, all marked", state(7, 7), with(holds(7), func(a *batch.Applied) { a.Cut = true }), Next},
-		{"history expired, the ledger itself has the open batch", state(7, 6), with(holds(7), func(a *batch.Applied) { a.Cut = true }), Mark},
-		{"history expired and could hide the open batch", state(7, 6), with(holds(6), func(a *batch.Applied) { a.Cut, a.CutAt = true, 12 }), ""},
-		{"history expired, but only older than the open plan", state(7, 6), with(holds(6), func(a *batch.Applied) { a.Cut, a.CutAt = true, 11 }), Replay},
-		{"a new query on a table with expired history", state(0, -1), with(holds(-1), func(a *batch.Applied) { a.Cut, a.CutAt = true, 9 }), Replay},
+// https://github.com/apache/iceberg/issues/10892
+func TestACheckpointBehindTheTableIsRebuiltFromTheLedger(t *testing.T) {
+	w := newWorld()
+	w.drain(t, nil)
+	for name, lose := range map[string][]string{
+		"the newest marker and plan":   {"offsets/2", "commits/2"},
+		"all plans":                    {"offsets/2", "offsets/1"},
+		"all plans and markers":        {"offsets/2", "offsets/1", "commits/2", "commits/1"},
+		"the newest plan alone":        {"offsets/2"},
+		"all markers and newest plans": {"offsets/2", "commits/2", "commits/1"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := decide(tc.log, tc.table)
-			if got != tc.want {
-				t.Errorf("got %q (%v), want %q", got, err, tc.want)
+		t.Run(name, func(t *testing.T) {
+			lost := *w
+			lost.store = checkpoint.NewMemory("backup")
+			keys, err := w.store.List(context.Background(), "", "")
+			if err != nil {
+				t.Fatal(err)
 			}
-			if tc.want == "" && (batch.ClassOf(err) != batch.Inconsistent || batch.HintOf(err) == "") {
-				t.Errorf("got %v with hint %q, want an Inconsistent fault that says what to do", err, batch.HintOf(err))
+			for _, key := range keys {
+				data, _, err := w.store.Get(context.Background(), key)
+				if err == nil {
+					err = lost.store.Put(context.Background(), key, data)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := lost.store.Delete(context.Background(), lose...); err != nil {
+				t.Fatal(err)
+			}
+			s, said, err := lost.run(nil)
+			if err != nil || s.Batches != 0 || !s.CaughtUp || lost.judge() != nil {
+				t.Fatalf("got %+v, %v, %v", s, err, lost.judge())
+			}
+			if len(said.said) == 0 || !strings.Contains(said.said[0], "rebuild") {
+				t.Errorf("nobody was told: %v", said.said)
+			}
+			if log := lost.newest(t); log.Plan.Batch != 2 || log.Commit != 2 {
+				t.Errorf("got plan %d, marker %d", log.Plan.Batch, log.Commit)
+			}
+		})
+	}
+	w.arrive()
+	w.drain(t, nil)
+}
+
+// rollBack makes the head's n-th ancestor the head again, as any engine may.
+func (l *lake) rollBack(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range n {
+		l.head = l.snapshots[l.head].parent
+	}
+	l.version++
+}
+
+func TestRowsTheTableLostAreReadAgainOrAcceptedAsChosen(t *testing.T) {
+	for _, tc := range []struct {
+		choice batch.Choice
+		depth  int
+	}{{batch.Reread, 1}, {batch.Reread, 2}, {batch.Reread, 3}, {batch.Accept, 1}, {batch.Accept, 3}} {
+		t.Run(fmt.Sprint(tc.choice, tc.depth), func(t *testing.T) {
+			w := newWorld()
+			w.retain = 100
+			w.drain(t, nil)
+			w.lake.rollBack(tc.depth)
+			w.refuses(t, batch.Inconsistent, nil, "--lost-rows reread", "--lost-rows accept")
+			choose := func(q *runner.Query) { q.LostRows = tc.choice }
+			w.dieChoosing(t, choose)
+			w.kafka.produce(1, 3) // and the replay needs no flag: the plan knows
+			s, _, err := w.run(nil)
+			if err != nil || !s.CaughtUp || s.FirstBatch != 3 {
+				t.Fatalf("got %+v, %v; want to go on as batch 3", s, err)
+			}
+			if err := w.judge(); tc.choice == batch.Reread && err != nil {
+				t.Error(err)
+			}
+			if tc.choice == batch.Accept && s.Records != 3 {
+				t.Errorf("read %d records, want the 3 new ones", s.Records)
+			}
+			if s := w.drainWithout(t); s.Batches != 0 {
+				t.Errorf("the run after it got %+v, want nothing to do", s)
 			}
 		})
 	}
 }
 
-func TestRecoveryReplaysADecisionAboutLostRowsForThatStateAlone(t *testing.T) {
-	table := with(holds(7), func(a *batch.Applied) { a.RolledBack = true })
-	log := state(8, 7)
-	log.Plan.Accepted = &batch.Acceptance{Choice: batch.Reread, Batch: 7, Snapshot: 107}
-	if got, err := decide(log, table); got != Replay {
-		t.Errorf("got %q (%v), want a replay", got, err)
-	}
-	table.Applied.Snapshot = 999
-	if _, err := decide(log, table); batch.ClassOf(err) != batch.Inconsistent {
-		t.Errorf("for another state of the table got %v, want it to ask again", err)
+// dieChoosing is killed right after the plan that carries a choice out has been written.
+func (w *world) dieChoosing(t *testing.T, choose func(*runner.Query)) {
+	t.Helper()
+	q, _ := w.query(dyingAt("create offsets/3"), none)
+	choose(q)
+	if _, err := q.Run(context.Background()); !errors.Is(err, errKilled) {
+		t.Fatalf("got %v, want to die", err)
 	}
 }
 
-func TestLostRowsAreAskedAboutWithBothChoices(t *testing.T) {
-	for _, table := range []*batch.Table{holds(6), with(holds(7), func(a *batch.Applied) { a.RolledBack = true })} {
-		_, err := decide(state(7, 7), table)
-		var lost *lostRowsError
-		if !errors.As(err, &lost) {
-			t.Fatalf("got %v, want a question about lost rows", err)
-		}
-		for _, choice := range []string{"reread", "accept"} {
-			if hint := batch.HintOf(err); !strings.Contains(hint, choice) {
-				t.Errorf("hint %q does not name %s", hint, choice)
-			}
-		}
+func (w *world) drainWithout(t *testing.T) *progress.Summary {
+	t.Helper()
+	s, _, err := w.run(nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return s
 }
 
-func TestRebuiltEntriesEndWhereTheLedgerSays(t *testing.T) {
-	ledger := &batch.Ledger{Batch: 9, Plan: "p9", TopicIDs: map[string]string{"t": "id"},
-		Accounts: map[offsets.TopicPartition]batch.Account{tp(0): {First: 5, Next: 50, Epoch: 3}, tp(1): {Next: 7, Epoch: -1}}}
-	plans := rebuilt(&batch.Applied{Batch: 9, Ledger: ledger}, batch.ReadCommitted, nil)
-	if len(plans) != 2 || plans[0].Batch != 8 || plans[1].Batch != 9 {
-		t.Fatalf("got %+v", plans)
-	}
-	for _, p := range plans {
-		if !p.End.Equal(at(50, 7)) || p.Offsets() != 0 {
-			t.Errorf("batch %d: got %v to %v, want an empty plan at 50, 7", p.Batch, p.Start, p.End)
+// https://github.com/apache/iceberg/issues/14979
+func TestATableCreatedAgainIsNotTheSame(t *testing.T) {
+	for _, tc := range []struct {
+		choice  batch.Choice
+		records int64
+	}{{batch.Accept, 6}, {batch.Reread, 16}} {
+		w := newWorld()
+		w.drain(t, nil)
+		w.lake = newLake()
+		w.lake.uuid = "uuid-2"
+		w.arrive()
+		w.refuses(t, batch.Inconsistent, nil, "uuid-1", "uuid-2", "--lost-rows")
+		if len(w.lake.snapshots) > 0 {
+			t.Error("a refused run committed")
 		}
-		if _, known := p.LeaderEpochs[tp(1)]; known || p.LeaderEpochs[tp(0)] != 3 {
-			t.Errorf("epochs: got %v", p.LeaderEpochs)
+		s, _, err := w.run(func(q *runner.Query) { q.LostRows = tc.choice })
+		if err != nil || s.Records != tc.records || s.FirstBatch != 3 {
+			t.Errorf("%s: got %+v, %v; want %d records", tc.choice, s, err, tc.records)
 		}
-	}
-	if !plans[1].Is("p9") || plans[0].Is("p9") {
-		t.Error("the newest entry alone must stand for the ledger's plan")
-	}
-	if plans := rebuilt(&batch.Applied{Batch: 0, Ledger: &batch.Ledger{Batch: 0}}, batch.ReadCommitted, nil); len(plans) != 1 {
-		t.Errorf("for batch 0 got %d entries, want 1", len(plans))
+		if s := w.drainWithout(t); s.Batches != 0 || !s.CaughtUp {
+			t.Errorf("%s: the run after it got %+v", tc.choice, s)
+		}
 	}
 }

@@ -50,7 +50,7 @@ func (r *run) report(plan *batch.Plan, results []batch.TaskResult, replayed bool
 		}
 	}
 	rate := perSecond(records, took)
-	return &progress.Batch{ID: r.query, RunID: r.id, Name: r.Name, Timestamp: progress.Timestamp{Time: watch.began}, BatchID: plan.Batch,
+	return &progress.Batch{ID: r.queryID, RunID: r.RunID, Name: r.Name, Timestamp: progress.Timestamp{Time: watch.began}, BatchID: plan.Batch,
 		BatchDuration: took.Milliseconds(), NumInputRows: records, InputRowsPerSecond: rate, ProcessedRowsPerSecond: rate,
 		DurationMs: watch.laps, StateOperators: []json.RawMessage{},
 		Sources: []progress.SourceReport{{Description: r.SourceName, StartOffset: plan.Start, EndOffset: plan.End, LatestOffset: r.view.Ends(),
@@ -99,7 +99,7 @@ func (r *run) finish(ctx context.Context, err error) *progress.Summary {
 	ctx, cancel := outlive(ctx, r.Grace)
 	defer cancel()
 	s := &r.summary
-	s.QueryID, s.ExitCode = r.query, r.ExitCode(err)
+	s.QueryID, s.ExitCode = r.queryID, r.ExitCode(err)
 	if r.table != nil {
 		s.TableLocation = r.table.Location
 	}
@@ -115,8 +115,8 @@ func (r *run) finish(ctx context.Context, err error) *progress.Summary {
 			r.purge(ctx, s.LastBatch)
 		}
 	}
-	s.DurationMs = r.Now().Sub(r.started).Milliseconds()
-	if r.query != "" && (r.held || batch.ClassOf(err) != batch.Fenced) { // one that only found another at work is no run of the query
+	s.DurationMs = r.Now().Sub(r.Started).Milliseconds()
+	if r.queryID != "" && (r.held || batch.ClassOf(err) != batch.Fenced) { // one that only found another at work is no run of the query
 		r.record(ctx, err, s)
 	}
 	if r.held {
@@ -140,20 +140,28 @@ func (r *run) liveLag(ctx context.Context) int64 {
 // record keeps what is known of this run in the checkpoint: with a summary once it has ended.
 func (r *run) record(ctx context.Context, failure error, s *progress.Summary) {
 	host, _ := os.Hostname() // for people; a host without a name is no reason to fail
-	record := progress.RunRecord{Version: batch.FormatVersion, RunID: r.id, Query: r.Name, QueryID: r.query, State: "running",
-		Started: progress.Timestamp{Time: r.started}, Host: host, PID: os.Getpid(), Summary: s}
+	record := progress.RunRecord{Version: batch.FormatVersion, RunID: r.RunID, Query: r.Name, QueryID: r.queryID, State: "running",
+		Started: progress.Timestamp{Time: r.Started}, Host: host, PID: os.Getpid(), Summary: s}
 	if s != nil {
 		record.State = "done"
 		record.Finished = &progress.Timestamp{Time: r.Now()}
 	}
 	if failure != nil {
-		record.State, record.Class = "failed", batch.ClassOf(failure).String()
+		record.State, record.Class, record.Hint = "failed", className(failure), batch.HintOf(failure)
 	}
 	text, err := json.Marshal(record)
 	if err == nil {
-		err = r.Log.WriteRun(ctx, r.id, text)
+		err = r.Log.WriteRun(ctx, r.RunID, text)
 	}
 	if err != nil {
 		r.Reporter.Notice("the record of this run was not stored", "error", err)
 	}
+}
+
+// className is the word for an error in the record, the one that the command line uses.
+func className(failure error) string {
+	if errors.Is(failure, ErrInterrupted) {
+		return "interrupted"
+	}
+	return batch.ClassOf(failure).String()
 }

@@ -29,8 +29,9 @@ type court struct {
 	ledgers []*batch.Ledger
 	// blind says that a ledger could not be read: then nothing that is there too often can be held against anybody.
 	blind bool
-	// claims and coverage are what the ledgers, and the checkpoint for Spark's part, say was read.
+	// claims and coverage are what the ledgers, and the checkpoint for Spark's part, say was read; spark is that part.
 	claims   map[offsets.TopicPartition][]claim
+	spark    map[offsets.TopicPartition][]reading
 	coverage map[offsets.TopicPartition]coverage
 
 	files []dataFile

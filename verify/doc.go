@@ -22,7 +22,9 @@
 //     nobody counted, and this alone names the missing offsets with certainty.
 //
 // Several queries may have read the same offsets into one table: an offset may then be there once for each of them, and
-// rows are compared with the sum of their ledgers. Which of them a missing row belonged to cannot be told.
+// rows are compared with the sum of their ledgers. Which of them a missing row belonged to cannot be told. No witness
+// contradicts another then, but whoever reads the table sees the records twice, so that this is a Problem as well
+// (ReadTwice), unless the topic's ids say that they are not the same records.
 //
 // # What others did to the rows
 //

@@ -30,7 +30,7 @@ type Report struct {
 	TableUUID string `json:"tableUuid"`
 	Location  string `json:"location"`
 	Snapshot  int64  `json:"snapshot"`
-	// Batches is how many batches the table says were applied: of the query asked for, or of all.
+	// Batches is how many batches the table says were applied, of all queries that were judged.
 	Batches int64 `json:"batches"`
 	// Rows counts rows of the topics that ledgers cover, Expected what the ledgers count.
 	Rows     int64 `json:"rows"`
@@ -131,6 +131,8 @@ type Kind string
 const (
 	// DuplicateRows: an offset is there more often than queries have read it.
 	DuplicateRows Kind = "duplicate-rows"
+	// ReadTwice: several queries have put the same records into the table, each once. As a limit: they may have.
+	ReadTwice Kind = "read-twice"
 	// MissingRows: rows that were counted, or records that Kafka holds, are not there.
 	MissingRows Kind = "missing-rows"
 	// UnexpectedRows: rows at offsets that no query has read, or more rows than were counted.

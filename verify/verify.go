@@ -198,13 +198,12 @@ func (c *court) close() {
 
 func (c *court) countBatches() {
 	for _, l := range c.ledgers {
-		if c.Query == "" || l.Query == c.Query {
-			c.report.Batches += c.applied(l.Query) + 1
-		}
+		c.report.Batches += c.applied(l.Query) + 1
 	}
 	if c.Query != "" && c.ledger(c.Query) == nil {
-		c.report.Batches = c.applied(c.Query) + 1
-		if c.report.Batches == 0 && !c.blind {
+		applied := c.applied(c.Query) + 1
+		c.report.Batches += applied
+		if applied == 0 && !c.blind {
 			c.note("nothing was applied of query %s yet", c.Query)
 		}
 	}

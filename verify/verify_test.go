@@ -290,19 +290,64 @@ func TestCompactedRecordsAreNoProblem(t *testing.T) {
 
 func TestTwoQueriesInOneTable(t *testing.T) {
 	w := newWorld(t)
-	w.apply(ordersQuery, reading("orders", 0, 0, 100))
-	w.apply(backfill, reading("orders", 0, 50, 80), reading("orders", 1, 0, 10))
+	w.apply(ordersQuery, reading("orders", 0, 0, 50))
+	w.apply(ordersQuery, reading("orders", 0, 50, 100))
+	w.apply(backfill, reading("orders", 0, 100, 120), reading("orders", 1, 0, 10))
 	r := w.verify(w.whole())
 	wantVerdict(t, r, verify.Proved)
 	wantLimit(t, r, verify.SharedPartitions)
-	if len(r.Queries) != 2 || r.Batches != 1 || r.Rows != 140 {
-		t.Errorf("got %d queries, %d batches of the one asked for, %d rows, want 2, 1, 140", len(r.Queries), r.Batches, r.Rows)
+	if len(r.Queries) != 2 || r.Batches != 3 || r.Rows != 130 {
+		t.Errorf("got %d queries, %d batches of both, %d rows, want 2, 3, 130", len(r.Queries), r.Batches, r.Rows)
 	}
-	w.insert(nil, row{"orders", 0, 10}, row{"orders", 0, 60})
+	w.insert(nil, row{"orders", 0, 10}, row{"orders", 0, 110})
 	p := wantProblem(t, w.verify(w.whole()), verify.DuplicateRows)
-	if p.Count != 2 || !slices.Equal(p.Offsets, []verify.Span{{From: 10, Until: 11}, {From: 60, Until: 61}}) {
-		t.Errorf("got %d duplicates at %v, want 10 a second and 60 a third time", p.Count, p.Offsets)
+	if p.Count != 2 || !slices.Equal(p.Offsets, []verify.Span{{From: 10, Until: 11}, {From: 110, Until: 111}}) {
+		t.Errorf("got %d duplicates at %v, want 10 and 110 a second time", p.Count, p.Offsets)
 	}
+}
+
+// Each query is right by itself, and whoever reads the table sees records twice.
+func TestRecordsThatTwoQueriesReadIntoOneTableAreTold(t *testing.T) {
+	w := newWorld(t)
+	w.apply(ordersQuery, reading("orders", 0, 0, 100))
+	w.apply(backfill, reading("orders", 0, 50, 80), reading("orders", 1, 0, 10))
+	r := w.verify(w.whole())
+	wantVerdict(t, r, verify.Broken)
+	wantOnly(t, r, verify.ReadTwice)
+	p := wantProblem(t, r, verify.ReadTwice)
+	if p.Count != 30 || *p.Partition != 0 || !slices.Equal(p.Offsets, []verify.Span{{From: 50, Until: 80}}) {
+		t.Errorf("got %d rows at %v of partition %d, want 50 to 79 of partition 0", p.Count, p.Offsets, *p.Partition)
+	}
+	for _, part := range []string{ordersQuery, backfill, "orders-1", "orders-2", "[0,100)", "[50,80)"} {
+		if !strings.Contains(p.Evidence, part) {
+			t.Errorf("the evidence does not name %s: %s", part, p.Evidence)
+		}
+	}
+	if r.Duplicates != 0 || r.Batches != 2 || r.Partitions[0].Verdict != verify.Broken || r.Partitions[1].Verdict != verify.Proved {
+		t.Errorf("got %d duplicates, %d batches, verdicts %s and %s, want 0, 2, broken, proved", r.Duplicates, r.Batches, r.Partitions[0].Verdict, r.Partitions[1].Verdict)
+	}
+	w.insert(nil, row{"orders", 0, 60})
+	r = w.verify(w.whole())
+	if p := wantProblem(t, r, verify.ReadTwice); p.Count != 30 {
+		t.Errorf("got %d rows, want the 30 that queries account for", p.Count)
+	}
+	if p := wantProblem(t, r, verify.DuplicateRows); p.Count != 1 {
+		t.Errorf("got %d duplicates, want the one that nobody accounts for", p.Count)
+	}
+	w.deleteOffsets(50, 80) // somebody cleans up: all copies of these
+	wantOnly(t, w.verify(w.whole()))
+}
+
+func TestTopicsOfOneNameInTwoClustersAreNotTheSameRecords(t *testing.T) {
+	w := newWorld(t)
+	w.apply(ordersQuery, reading("orders", 0, 0, 10))
+	w.apply(backfill, reading("orders", 0, 0, 10))
+	w.query(backfill).ledger.TopicIDs = map[string]string{"orders": "id in another cluster"}
+	w.forge(backfill, func(*batch.Ledger) {})
+	wantOnly(t, w.verify(w.withCheckpoint(ordersQuery)))
+	w.query(backfill).ledger.TopicIDs = map[string]string{} // a broker without topic ids
+	w.forge(backfill, func(*batch.Ledger) {})
+	wantProblem(t, w.verify(w.withCheckpoint(ordersQuery)), verify.ReadTwice)
 }
 
 func TestARowThatOnlyOneOfTwoQueriesWroteIsMissing(t *testing.T) {

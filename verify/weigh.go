@@ -38,10 +38,11 @@ type kafkaWord struct {
 // layCoverage turns the ledgers, and the checkpoint for what Spark read, into what may be in the table.
 func (c *court) layCoverage() {
 	c.claims = claims(c.ledgers)
-	readings := c.sparkReadings()
+	c.spark = c.sparkReadings()
+	readings := maps.Clone(c.spark)
 	for tp, all := range c.claims {
 		for _, k := range all {
-			readings[tp] = append(readings[tp], reading{from: max(0, k.account.First), until: k.account.Next, counted: true})
+			readings[tp] = append(slices.Clip(readings[tp]), reading{from: max(0, k.account.First), until: k.account.Next, counted: true})
 		}
 	}
 	c.coverage = map[offsets.TopicPartition]coverage{}
@@ -109,6 +110,7 @@ func (c *court) judge(all []*partitionCase) {
 			c.judgeExcess(k, b)
 			c.judgeShortage(k, b)
 		}
+		c.readTwice(k)
 		c.report.Partitions = append(c.report.Partitions, *k.line)
 	}
 }

@@ -35,7 +35,7 @@ func TestEachExitCodeIsAnsweredAsItShouldBe(t *testing.T) {
 		{[]int{10}, 1, 10, 1, "something is not set up"},
 		{[]int{12}, 1, 12, 1, "records are gone"},
 		{[]int{13}, 1, 13, 1, "checkpoint and table disagree"},
-		{[]int{14}, 1, 14, 1, "bad records"},
+		{[]int{14}, 1, 14, 1, "cannot be read"},
 		{[]int{64}, 1, 64, 1, "wrong flags or a wrong job file"},
 		{[]int{127}, 1, 127, 1, "could not be started"},
 	} {
@@ -141,6 +141,65 @@ func TestAnAlertTellsWhatAHumanNeeds(t *testing.T) {
 		if text := h.read("alerts"); !strings.Contains(text, part) {
 			t.Errorf("%q is not in the alert:\n%s", part, text)
 		}
+	}
+}
+
+// Lines of an earlier run, or of an earlier failure, are not what somebody who is woken up needs.
+func TestAnAlertTellsOfThisRunAlone(t *testing.T) {
+	for _, settings := range [][]string{nil, {"LOG_TO=syslog"}} {
+		h := newHost(t, settings...)
+		h.settings = append(h.settings, "PATH="+h.dir+":$PATH")
+		h.write("logger", "#!/bin/bash\nexec cat >/dev/null\n")
+		for _, says := range []string{"sluice: an old error", "sluice: read orders-3 at 5:\tthe broker is gone"} {
+			h.write("sluice", "#!/bin/bash\necho 'sluice: the first of two'\necho '"+says+"' >&2\necho 'Try: something else' >&2\nexit 10\n")
+			h.settings = append(h.settings, "ALERT_EVERY=0")
+			if code, mail := h.cron(); code != 10 || mail != "" {
+				t.Fatalf("%v: got exit code %d and mail %q", settings, code, mail)
+			}
+		}
+		all := h.read("alerts")
+		last := all[max(0, strings.LastIndex(all, "subject ")):]
+		want := "subject orders/10: sluice orders: exit 10, something is not set up: topic, table, catalog, or a permission: read orders-3 at 5: the broker is gone\n"
+		if !strings.Contains(last, want) || !strings.Contains(last, "Try: something else\n") || strings.Contains(last, "old error") {
+			t.Errorf("%v: got\n%s\nwant its subject to be %s", settings, last, want)
+		}
+	}
+}
+
+func TestASubjectIsNotTooLong(t *testing.T) {
+	h := newHost(t)
+	h.write("sluice", "#!/bin/bash\necho 'sluice: "+strings.Repeat("words and ", 100)+"' >&2\nexit 13\n")
+	h.cron()
+	if got := h.alerts(); len(got) != 1 || len(got[0]) > 300 || !strings.HasSuffix(got[0], "words and ...") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestNothingIsLeftInTheTemporaryFolder(t *testing.T) {
+	h := newHost(t)
+	h.exits(10)
+	c := h.wrapper()
+	c.Env = append(c.Env, "TMPDIR="+t.TempDir())
+	if code, mail := end(t, c); code != 10 || mail != "" {
+		t.Errorf("got exit code %d and mail %q", code, mail)
+	}
+	left, err := os.ReadDir(strings.TrimPrefix(c.Env[len(c.Env)-1], "TMPDIR="))
+	if err != nil || len(left) != 0 {
+		t.Errorf("got %v, %v, want nothing", left, err)
+	}
+}
+
+// A temporary folder that is full or missing costs the lines in the alert, not the run.
+func TestWithoutATemporaryFolderTheRunGoesOn(t *testing.T) {
+	h := newHost(t)
+	h.exits(0)
+	c := h.wrapper()
+	c.Env = append(c.Env, "TMPDIR="+h.path("none"))
+	if code, _ := end(t, c); code != 0 || !strings.Contains(h.read("log/orders.log"), "a batch\na warning\n") {
+		t.Errorf("got exit code %d and log\n%s", code, h.read("log/orders.log"))
+	}
+	if _, err := os.Stat(os.DevNull); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"sluice/job"
+	"sluice/kafkasrc"
 )
 
 func TestTheWebhookPostsTheMessageAsJSON(t *testing.T) {
@@ -86,5 +87,86 @@ func TestTheSampleJobLoads(t *testing.T) {
 	}
 	if j.Name != "orders" || j.Sink.Iceberg.Table != "sales.orders" || !slices.Equal(j.Source.Subscribe, []string{"orders"}) {
 		t.Errorf("got %s", j)
+	}
+}
+
+// What the sample shows commented out works when the comment sign is taken away.
+func TestTheSampleJobShowsOnlyWhatIsSupported(t *testing.T) {
+	text, err := os.ReadFile("orders.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`(?m)^    # ([a-z.]+: )`).ReplaceAllString(string(text), "    $1")
+	var properties map[string]string
+	if _, err := job.Load(job.Input{File: "orders.yaml", ReadFile: func(string) ([]byte, error) { return []byte(shown), nil },
+		CheckClient: func(p map[string]string) []job.PropertyProblem { properties = p; return nil }}); err != nil {
+		t.Fatal(err)
+	}
+	if got := kafkasrc.CheckClient(properties); got != nil || properties["security.protocol"] != "SSL" || properties["ssl.keystore.location"] == "" {
+		t.Errorf("got %v for %v", got, properties)
+	}
+}
+
+func TestTheDailyProofUsesTheProgramOfTheSettings(t *testing.T) {
+	text, err := os.ReadFile("crontab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, ok := strings.Cut(string(text), "\n17 4 * * *   ")
+	if !ok {
+		t.Fatal("there is no daily proof")
+	}
+	for code, want := range map[string]string{"0": "", "13": "proof --job\n"} {
+		h := newHost(t)
+		h.settings = append(h.settings, "SLUICE=\""+h.write("my sluice", "#!/bin/bash\n[ \"$1\" = verify ] && echo proof \"$3\"\nexit "+code+"\n")+"\"")
+		c := exec.Command("/bin/sh", "-c", strings.ReplaceAll(line, "/etc/sluice/cron.conf", h.conf()))
+		c.Env = []string{"PATH=/usr/bin:/bin"}
+		if _, mail := end(t, c); mail != want {
+			t.Errorf("exit code %s: got %q, want %q", code, mail, want)
+		}
+	}
+}
+
+// The lines of the README for a user without root, as they stand there.
+func TestTheInstallationWithoutRootWorks(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(text), "### Without root")
+	blocks := regexp.MustCompile("(?s)```(?:sh)?\n(.*?)```").FindAllStringSubmatch(part, 3)
+	if len(blocks) != 3 {
+		t.Fatalf("got %d blocks, want to install, to try and the line of the crontab", len(blocks))
+	}
+	h := newHost(t)
+	h.exits(0)
+	shell := func(dir, lines string) (int, string) {
+		c := exec.Command("/bin/sh", "-ec", lines)
+		c.Dir, c.Env = dir, []string{"HOME=" + h.path("home"), "PATH=/usr/bin:/bin"}
+		return end(t, c)
+	}
+	folder := h.path("examples/cron")
+	if code, out := shell(".", "mkdir -p '"+folder+"' $HOME && cp * '"+folder+"'"); code != 0 {
+		t.Fatalf("got %d: %s", code, out)
+	}
+	if code, out := shell(folder, blocks[0][1]); code != 0 || out != "" {
+		t.Fatalf("installing: got exit code %d and %q", code, out)
+	}
+	if code, out := shell(h.dir, blocks[1][1]); code != 0 || !strings.Contains(out, "exit code 0\n") || !strings.HasSuffix(out, "a batch\na warning\n") {
+		t.Errorf("trying: got exit code %d and %q", code, out)
+	}
+	line := schedule.FindString(blocks[2][1])
+	if code, out := shell(h.dir, blocks[2][1][max(0, len(line)-1):]); line == "" || code != 0 || out != "" {
+		t.Errorf("cron: got %q, exit code %d and %q", line, code, out)
+	}
+	if calls := h.calls(); len(calls) != 3 || !strings.Contains(calls[2], "run --job "+h.path("home/sluice/orders.yaml")+" --max-duration 1h") {
+		t.Errorf("got calls %q", calls)
+	}
+	j, err := job.Load(job.Input{File: h.path("home/sluice/orders.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := j.Sink.Iceberg.Catalog.Warehouse, h.path("home/sluice/lake"); got != want || j.Checkpoint != h.path("home/sluice/checkpoints/orders") {
+		t.Errorf("got warehouse %s and checkpoint %s, want %s", got, j.Checkpoint, want)
 	}
 }

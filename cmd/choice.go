@@ -1,0 +1,50 @@
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"sluice/batch"
+	"sluice/runner"
+)
+
+const (
+	flagAdopt    = "adopt"
+	flagNewQuery = "new-query"
+	flagLostRows = "lost-rows"
+)
+
+// choiceFlags are what somebody decides once, where a run has stopped to ask. plan takes them too, to show beforehand
+// what they would do.
+func choiceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagAdopt, Usage: "the checkpoint was lost: go on as the query of this `ID`, where the table says it is"},
+		&cli.BoolFlag{Name: flagNewQuery, Usage: "the checkpoint is meant to be empty: begin a new query although the table remembers one of this name"},
+		&cli.StringFlag{Name: flagLostRows, Usage: "the table lost rows that this query wrote: reread them or accept that (`CHOICE`)"},
+	}
+}
+
+// choices is what was decided with choiceFlags.
+type choices struct {
+	adopt    string
+	newQuery bool
+	lostRows batch.Choice
+}
+
+func choicesOf(c *cli.Context) (choices, error) {
+	chosen := choices{c.String(flagAdopt), c.Bool(flagNewQuery), batch.Choice(c.String(flagLostRows))}
+	if c.IsSet(flagAdopt) && chosen.newQuery {
+		return choices{}, &usage{fmt.Errorf("--%s and --%s contradict each other", flagAdopt, flagNewQuery), "give one of them"}
+	}
+	switch chosen.lostRows {
+	case "", batch.Reread, batch.Accept:
+		return chosen, nil
+	}
+	return choices{}, &usage{fmt.Errorf("--%s %q is no choice", flagLostRows, chosen.lostRows), fmt.Sprintf("use %s or %s", batch.Reread, batch.Accept)}
+}
+
+// tell hands the choices to a query.
+func (chosen choices) tell(query *runner.Query) {
+	query.Adopt, query.NewQuery, query.LostRows = chosen.adopt, chosen.newQuery, chosen.lostRows
+}

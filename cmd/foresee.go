@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+
+	"sluice/batch"
+	"sluice/offsets"
+	"sluice/progress"
+	"sluice/runner"
+)
+
+// What plan and status share: both ask what a run would do now.
+
+// silent is told everything and says nothing.
+type silent struct{}
+
+func (silent) Planned(int64, int64, int64, bool) {}
+func (silent) Advanced(int64)                    {}
+func (silent) Committed(*progress.Batch)         {}
+func (silent) Notice(string, ...any)             {}
+
+var actions = map[runner.Action]string{runner.First: progress.ActionStart, runner.Next: progress.ActionContinue, runner.Replay: progress.ActionReplay,
+	runner.Mark: progress.ActionMark, runner.Rebuild: progress.ActionRebuild, runner.Chosen: progress.ActionLostRows}
+
+// actionOf names what a run would begin with, and says why it would stop; nil if it would not.
+func actionOf(o *runner.Outlook) (string, *progress.Refusal) {
+	if err := o.Refusal; err != nil {
+		code := exitCode(err)
+		return progress.ActionStop, &progress.Refusal{ExitCode: code, Class: class(err, code), Error: err.Error(), Hint: hintOf(err)}
+	}
+	return actions[o.Action], nil
+}
+
+// foresee asks what a run would do now, without Kafka where that does not answer: silence says why not. What
+// checkpoint and table say is worth having then all the same.
+func (l *pipeline) foresee(ctx context.Context) (o *runner.Outlook, silence, err error) {
+	if silence = l.openSource(ctx); silence == nil {
+		if o, silence = l.query(silent{}).Inspect(ctx); silence == nil {
+			return o, nil, nil
+		}
+	}
+	query := l.query(silent{})
+	query.Source = unasked{}
+	o, err = query.Inspect(ctx)
+	return o, silence, err
+}
+
+// unasked stands for a Kafka that does not answer: it says nothing that could disagree with checkpoint and table.
+type unasked struct{}
+
+// Start knows no partition.
+func (unasked) Start(context.Context) (offsets.Offsets, error) { return offsets.Offsets{}, nil }
+
+// View ends where the query stands.
+func (unasked) View(_ context.Context, _ batch.Isolation, known offsets.Offsets) (*offsets.View, error) {
+	view := &offsets.View{Partitions: map[offsets.TopicPartition]offsets.Bounds{}}
+	for tp, at := range known {
+		view.Partitions[tp] = offsets.Bounds{Start: at, End: at, HighWatermark: at, LeaderEpoch: -1}
+	}
+	return view, nil
+}
+
+// Read has nothing to read.
+func (unasked) Read(context.Context, *batch.Task) (runner.Reader, error) {
+	return nil, errors.New("nobody asked Kafka")
+}

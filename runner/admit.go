@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"sluice/batch"
+)
+
+// identify makes sure that the checkpoint has a query id. A rival may have given it one while we waited for the lease.
+// The table comes first: where it cannot be made, or does not take our rows, the checkpoint stays empty, and the job
+// may be changed as if it had never run. Before it, the checkpoint is proved, so that no table is made for one that
+// cannot be had.
+func (r *run) identify(ctx context.Context) error {
+	if r.queryID != "" {
+		return nil
+	}
+	id, err := r.Log.Query(ctx)
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		r.begun(id)
+		return nil
+	}
+	if id, err = r.admit(ctx); err != nil {
+		return err
+	}
+	if err := r.Log.Prove(ctx); err != nil {
+		return err
+	}
+	if err := r.shape(ctx); err != nil {
+		return err
+	}
+	r.queryID, err = r.Log.CreateQuery(ctx, id)
+	return err
+}
+
+// begun takes the id that the checkpoint has. What decides about a checkpoint without one is idle then.
+func (r *run) begun(id string) {
+	r.queryID = id
+	if r.NewQuery {
+		r.idle("--new-query", fmt.Sprintf("the checkpoint is that of query %s, which goes on; a new query needs an empty checkpoint", id))
+	}
+	if r.Adopt != "" {
+		r.idle("--adopt", fmt.Sprintf("the checkpoint is that of query %s already, which goes on", id))
+	}
+}
+
+// idle notes that an option changed nothing, for whoever gave it.
+func (r *run) idle(option, because string) {
+	text := option + " had no effect: " + because
+	if !slices.Contains(r.unused, text) {
+		r.unused = append(r.unused, text)
+	}
+}
+
+// admit decides which id a checkpoint without one gets.
+func (r *run) admit(ctx context.Context) (string, error) {
+	table, err := r.Sink.Table(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	suspects := r.suspects(table)
+	if r.Adopt != "" {
+		if _, ok := table.Queries[r.Adopt]; !ok {
+			return "", &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table has no bookkeeping of query %s to adopt", r.Adopt),
+				Hint: "give --adopt one of: " + strings.Join(suspects, ", ")}
+		}
+		return r.Adopt, nil
+	}
+	if len(suspects) > 0 && !r.NewQuery {
+		// The checkpoint was read before the table: another run may have begun the query in between.
+		if id, err := r.Log.Query(ctx); err != nil || id != "" {
+			return id, err
+		}
+	}
+	switch err := r.mistaken(ctx, table, suspects); {
+	case err == nil && r.NewQuery:
+		r.idle("--new-query", "the table holds nothing that this query would read again")
+	case err != nil && !(r.NewQuery && batch.ClassOf(err) == batch.Inconsistent):
+		return "", err
+	}
+	return uuid.NewString(), nil
+}
+
+// suspects lists the queries of this name that the table remembers, and Spark's, which have no names.
+func (r *run) suspects(table *batch.Table) (ids []string) {
+	for _, id := range slices.Sorted(maps.Keys(table.Queries)) {
+		switch table.Queries[id] {
+		case r.Name:
+			ids = append(ids, id)
+		case "":
+			ids = append(ids, id+" (Spark)")
+		}
+	}
+	return ids
+}
+
+// mistaken refuses an empty checkpoint where the table shows that it was lost, or that it is the wrong one: a new id
+// would read everything again (SPARK-55058).
+func (r *run) mistaken(ctx context.Context, table *batch.Table, suspects []string) error {
+	if len(suspects) == 0 {
+		return r.readAlready(ctx, table)
+	}
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("the checkpoint is empty, but the table holds batches that query %q may have written: %s", r.Name, strings.Join(suspects, ", ")),
+		Hint:    "point checkpoint at the folder that was used before; if it is lost, --adopt ID continues where the table is; --new-query starts over and reads from startingOffsets"}
+}
+
+// readAlready refuses a new query whose records another query has put into the same table: a job that was renamed, and
+// with that got an empty checkpoint, would put them there again.
+func (r *run) readAlready(ctx context.Context, table *batch.Table) error {
+	for _, id := range slices.Sorted(maps.Keys(table.Queries)) {
+		other, err := r.Sink.Table(ctx, id)
+		if err != nil {
+			return err
+		}
+		if other.Applied.Ledger == nil {
+			continue
+		}
+		var again []string
+		for _, tp := range r.start.Partitions() {
+			if a, ok := other.Applied.Ledger.Accounts[tp]; ok && a.First < a.Next && r.start[tp] < a.Next {
+				again = append(again, fmt.Sprintf("%s up to %d", tp, a.Next))
+			}
+		}
+		if len(again) > 0 {
+			return &batch.Fault{Class: batch.Inconsistent,
+				Message: fmt.Sprintf("the checkpoint is empty, but query %q (%s) has read the same records into this table: %s", table.Queries[id], id, list(again)),
+				Hint: fmt.Sprintf("if the job was renamed, give it its old name and checkpoint; to take over from that query use startingOffsets %s; --new-query puts the records there again",
+					other.Applied.Ledger.Next())}
+		}
+	}
+	return nil
+}
