@@ -32,6 +32,8 @@ type Plan struct {
 	Tables map[string]string
 	// Isolation is the level that the ends were read at, and so the one to read and replay with.
 	Isolation Isolation
+	// IncludeHeaders says whether the rows have the records' headers; nil where the plan does not tell: then the job does.
+	IncludeHeaders *bool
 	// LeaseEpoch is the epoch of the lease that the planning run held, for people to read.
 	LeaseEpoch int64
 	// TableSequence is the table's last sequence number when the plan was made: whatever applied the plan has a higher

@@ -25,6 +25,8 @@ type Task struct {
 	Pieces []Piece `json:"pieces"`
 	// Isolation is the plan's.
 	Isolation Isolation `json:"isolation"`
+	// IncludeHeaders is the plan's, or the job's where the plan does not tell.
+	IncludeHeaders bool `json:"includeHeaders"`
 	// SchemaID and SpecID are the table's schema and partition spec that the files are written for.
 	SchemaID int `json:"schemaId"`
 	SpecID   int `json:"specId"`

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"sluice/batch"
@@ -39,6 +40,25 @@ func goldenPlan(t *testing.T, n int64) *batch.Plan {
 }
 
 const goldenQuery = "3e7c0f52-9d0b-4f0c-8a4e-2b7f7f3f1c55"
+
+// Plans of before do not say whether their rows have headers; those of now do, and a plan rebuilt after them has no say.
+func TestAPlanSaysWhetherItsRowsHaveHeaders(t *testing.T) {
+	s := checkpoint.NewMemory("headers")
+	yes, no := true, false
+	for n, headers := range []*bool{&yes, &no, nil} {
+		plan := goldenPlan(t, int64(n))
+		plan.IncludeHeaders = headers
+		noError(t, checkpoint.NewLog(s).WritePlan(t.Context(), plan))
+		got, err := checkpoint.NewLog(s).ReadPlan(t.Context(), int64(n))
+		noError(t, err)
+		if !reflect.DeepEqual(got, plan) {
+			t.Errorf("plan %d: got %+v, want %+v", n, got, plan)
+		}
+		if text := get(t, s, fmt.Sprintf("offsets/%d", n)); strings.Contains(text, "includeHeaders") != (headers != nil) {
+			t.Errorf("plan %d is %s", n, text)
+		}
+	}
+}
 
 // writeGolden makes the golden checkpoint: batches 0 and 1 done, 2 planned.
 func writeGolden(t *testing.T, s checkpoint.Store) {

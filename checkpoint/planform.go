@@ -18,19 +18,21 @@ import (
 const (
 	ours = "sluice."
 	// keyFormat is the version of what these keys mean. A reader refuses any other; keys it does not know it ignores.
-	keyFormat        = ours + "format"
-	keyBatch         = ours + "batch"
-	keyStart         = ours + "start"
-	keyTopicIDs      = ours + "topicIds"
-	keyLeaderEpochs  = ours + "leaderEpochs"
-	keyTables        = ours + "tables"
-	keyIsolation     = ours + "isolation"
-	keyLeaseEpoch    = ours + "leaseEpoch"
-	keyTableSequence = ours + "tableSequence"
-	keyLimits        = ours + "limits"
-	keyRebuilt       = ours + "rebuilt"
-	keyAccepted      = ours + "accepted"
-	keyNonce         = ours + "nonce"
+	keyFormat       = ours + "format"
+	keyBatch        = ours + "batch"
+	keyStart        = ours + "start"
+	keyTopicIDs     = ours + "topicIds"
+	keyLeaderEpochs = ours + "leaderEpochs"
+	keyTables       = ours + "tables"
+	keyIsolation    = ours + "isolation"
+	// keyIncludeHeaders is "true" or "false"; plans of before have none.
+	keyIncludeHeaders = ours + "includeHeaders"
+	keyLeaseEpoch     = ours + "leaseEpoch"
+	keyTableSequence  = ours + "tableSequence"
+	keyLimits         = ours + "limits"
+	keyRebuilt        = ours + "rebuilt"
+	keyAccepted       = ours + "accepted"
+	keyNonce          = ours + "nonce"
 	// keySum is the SHA-256, in hex, of the whole file with this value empty.
 	keySum = ours + "sha256"
 )
@@ -98,6 +100,9 @@ func describe(plan *batch.Plan, conf map[string]string) error {
 	conf[keyFormat], conf[keyBatch] = planFormat, strconv.FormatInt(plan.Batch, 10)
 	conf[keyIsolation], conf[keyNonce] = string(plan.Isolation), plan.Nonce
 	conf[keyLeaseEpoch], conf[keyTableSequence] = strconv.FormatInt(plan.LeaseEpoch, 10), strconv.FormatInt(plan.TableSequence, 10)
+	if plan.IncludeHeaders != nil {
+		conf[keyIncludeHeaders] = strconv.FormatBool(*plan.IncludeHeaders)
+	}
 	if plan.Rebuilt != "" {
 		conf[keyRebuilt] = plan.Rebuilt
 	}
@@ -162,7 +167,8 @@ func (e *entry) fill(plan *batch.Plan) (err error) {
 		return fmt.Errorf("%s: %w", keyLeaderEpochs, err)
 	}
 	var limits limits
-	for key, into := range map[string]any{keyTopicIDs: &plan.TopicIDs, keyTables: &plan.Tables, keyAccepted: &plan.Accepted, keyLimits: &limits} {
+	for key, into := range map[string]any{keyTopicIDs: &plan.TopicIDs, keyTables: &plan.Tables, keyAccepted: &plan.Accepted, keyLimits: &limits,
+		keyIncludeHeaders: &plan.IncludeHeaders} {
 		if text, ok := e.conf[key]; ok {
 			if err := json.Unmarshal([]byte(text), into); err != nil {
 				return fmt.Errorf("%s: %w", key, err)

@@ -138,10 +138,10 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
 		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Lease: p.lease, Reporter: reporter,
-		NewDecoder: func() runner.Decoder { return decode.NewRaw(j.Source.IncludeHeaders) },
+		NewDecoder: func(headers bool) runner.Decoder { return decode.NewRaw(headers) },
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
-			Isolation: j.Source.Isolation(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
+			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
 			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,

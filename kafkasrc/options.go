@@ -20,7 +20,7 @@ type Options struct {
 	Subscription Subscription
 	// Starting says where a query begins that has read nothing.
 	Starting Starting
-	// IncludeHeaders asks for the record headers.
+	// IncludeHeaders asks for the record headers, also for tasks that do not.
 	IncludeHeaders bool
 	// FetchBytes is how much one Fetch asks for, 1 MiB if 0. The client properties max.partition.fetch.bytes and
 	// fetch.max.bytes come before it, the smaller of the two. A record batch that is larger is read all the same, and

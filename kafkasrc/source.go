@@ -252,5 +252,7 @@ func (s *Source) Read(ctx context.Context, task *batch.Task) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
-	return newReader(ctx, s, task.Pieces, level), nil
+	r := newReader(ctx, s, task.Pieces, level)
+	r.decoder.headers = s.options.IncludeHeaders || task.IncludeHeaders
+	return r, nil
 }

@@ -96,7 +96,7 @@ func sqlCatalog(t *testing.T, file, warehouse string) catalog.Catalog {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	c, err := sqlcatalog.NewCatalog("sluice", db, sqlcatalog.SQLite, iceberg.Properties{"warehouse": warehouse, "init_catalog_tables": "true"})
+	c, err := sqlcatalog.NewCatalog("default", db, sqlcatalog.SQLite, iceberg.Properties{"warehouse": warehouse, "init_catalog_tables": "true"})
 	if err != nil {
 		t.Fatal(err)
 	}

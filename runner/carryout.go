@@ -15,7 +15,7 @@ const purgeEvery = 50
 // carryOut takes a durable plan to the table: execute its tasks, reconcile, commit, mark as done.
 func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, began time.Time) error {
 	watch := newStopwatch(r.Now, began)
-	tasks := splitTasks(plan, r.queryID, r.table, r.Workers, r.MinPartitions)
+	tasks := r.tasks(plan)
 	left := int64(-1)
 	if !replayed {
 		left = lag(plan.End, r.view)
@@ -53,6 +53,19 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
 	return nil
+}
+
+// tasks are the plan's. What rows they make is the plan's too: a job that was changed since is the next batch's.
+func (r *run) tasks(plan *batch.Plan) []batch.Task {
+	tasks := splitTasks(plan, r.queryID, r.table, r.Workers, r.MinPartitions)
+	headers := r.IncludeHeaders
+	if plan.IncludeHeaders != nil {
+		headers = *plan.IncludeHeaders
+	}
+	for i := range tasks {
+		tasks[i].IncludeHeaders = headers
+	}
+	return tasks
 }
 
 // housekeep does what may fail without harm: the report for monitoring, bounded metadata, old entries.

@@ -109,7 +109,7 @@ func TestATopicThatIsCreatedAgainDuringARunStopsIt(t *testing.T) {
 	w := newWorld()
 	decoders := 0
 	w.refuses(t, batch.DataLoss, func(q *runner.Query) {
-		q.NewDecoder = func() runner.Decoder {
+		q.NewDecoder = func(bool) runner.Decoder {
 			if len(w.lake.snapshots) == 1 {
 				decoders++
 				w.kafka.recreate(50)

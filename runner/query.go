@@ -23,6 +23,8 @@ type Options struct {
 	CheckKeys func(was, is map[string]string, read []offsets.TopicPartition) error
 	// Isolation is what new plans read; a replay keeps its plan's.
 	Isolation batch.Isolation
+	// IncludeHeaders is what the rows of new plans have; a replay keeps its plan's.
+	IncludeHeaders bool
 	// MaxOffsetsPerTrigger bounds the offsets of a batch, 0 for no bound.
 	MaxOffsetsPerTrigger int64
 	// MaxBatches bounds the batches of a run, MaxDuration the time after which no further one begins; 0 for no bound.
@@ -56,12 +58,13 @@ var ErrInterrupted = errors.New("stopped before everything available was read; t
 
 // Query is a named job, topics to table. One value serves one run.
 type Query struct {
-	Source     Source
-	Sink       Sink
-	Log        Log
-	Lease      Lease
-	Reporter   Reporter
-	NewDecoder func() Decoder
+	Source   Source
+	Sink     Sink
+	Log      Log
+	Lease    Lease
+	Reporter Reporter
+	// NewDecoder makes the decoder of one task, with or without the records' headers.
+	NewDecoder func(includeHeaders bool) Decoder
 	Options
 }
 

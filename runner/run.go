@@ -125,7 +125,7 @@ func (r *run) shape(ctx context.Context) error {
 	if r.shaped {
 		return nil
 	}
-	if err := r.Sink.Create(ctx, r.NewDecoder().Schema()); err != nil {
+	if err := r.Sink.Create(ctx, r.NewDecoder(r.IncludeHeaders).Schema()); err != nil {
 		return err
 	}
 	r.shaped = true
@@ -201,6 +201,8 @@ func (r *run) publish(ctx context.Context, plan *batch.Plan) error {
 	}
 	plan.Tables = map[string]string{mainTable: r.table.UUID}
 	plan.Isolation, plan.MaxOffsets, plan.LeaseEpoch = r.Isolation, r.MaxOffsetsPerTrigger, r.epoch
+	headers := r.IncludeHeaders
+	plan.IncludeHeaders = &headers
 	plan.TimestampMs, plan.TableSequence = r.Now().UnixMilli(), r.table.Sequence
 	plan.Nonce, plan.Accepted = uuid.NewString(), r.accepted
 	if err := r.Log.WritePlan(ctx, plan); err != nil {
