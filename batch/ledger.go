@@ -49,6 +49,8 @@ type Account struct {
 	Rows, DeadLetters, Dropped int64
 	// Lost counts offsets whose loss was accepted.
 	Lost int64
+	// Nulled counts those of the rows whose record was malformed, so that its columns are null.
+	Nulled int64
 }
 
 // Next maps every partition to the next offset to read.
@@ -101,6 +103,7 @@ func Advance(prior *Ledger, plan *Plan, query, name, run string, results []TaskR
 			a.Rows += p.Rows
 			a.DeadLetters += p.DeadLetters
 			a.Dropped += p.Dropped
+			a.Nulled += p.Nulled
 			l.Accounts[tp] = a
 		}
 	}
@@ -126,7 +129,7 @@ type ledgerHead struct {
 type ledgerTopic struct {
 	Topic string `json:"t"`
 	ID    string `json:"id,omitempty"`
-	// P holds per partition: number, first, next, epoch, rows, dead letters, dropped, lost.
+	// P holds per partition: number, first, next, epoch, rows, dead letters, dropped, lost, and, where it is not 0, nulled.
 	P []ledgerRow `json:"p"`
 }
 
@@ -173,7 +176,11 @@ func (l *Ledger) topics() []ledgerTopic {
 		}
 		a := l.Accounts[tp]
 		t := &topics[len(topics)-1]
-		t.P = append(t.P, ledgerRow{int64(tp.Partition), a.First, a.Next, int64(a.Epoch), a.Rows, a.DeadLetters, a.Dropped, a.Lost})
+		row := ledgerRow{int64(tp.Partition), a.First, a.Next, int64(a.Epoch), a.Rows, a.DeadLetters, a.Dropped, a.Lost}
+		if a.Nulled != 0 {
+			row = append(row, a.Nulled)
+		}
+		t.P = append(t.P, row)
 	}
 	return topics
 }
@@ -269,15 +276,18 @@ func ParseLedger(properties map[string]string, query string) (*Ledger, error) {
 			l.TopicIDs[t.Topic] = t.ID
 		}
 		for _, p := range t.P {
-			if len(p) != rowLength {
-				return nil, fmt.Errorf("table property %s: an account of topic %q has %d numbers, want %d", key, t.Topic, len(p), rowLength)
+			if len(p) == rowLength {
+				p = append(p, 0)
+			}
+			if len(p) != rowLength+1 {
+				return nil, fmt.Errorf("table property %s: an account of topic %q has %d numbers, want %d or %d", key, t.Topic, len(p), rowLength, rowLength+1)
 			}
 			tp := offsets.TopicPartition{Topic: t.Topic, Partition: int32(p[0])}
 			if _, ok := l.Accounts[tp]; ok {
 				return nil, fmt.Errorf("table property %s: %s is there twice", key, tp)
 			}
 			l.Accounts[tp] = Account{First: p[1], Next: p[2], Epoch: int32(p[3]),
-				Rows: p[4], DeadLetters: p[5], Dropped: p[6], Lost: p[7]}
+				Rows: p[4], DeadLetters: p[5], Dropped: p[6], Lost: p[7], Nulled: p[8]}
 		}
 	}
 	return l, nil

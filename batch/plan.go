@@ -34,6 +34,8 @@ type Plan struct {
 	Isolation Isolation
 	// IncludeHeaders says whether the rows have the records' headers; nil where the plan does not tell: then the job does.
 	IncludeHeaders *bool
+	// Value says how the records' values become columns; nil where the plan does not tell: then the job does.
+	Value *Value
 	// LeaseEpoch is the epoch of the lease that the planning run held, for people to read.
 	LeaseEpoch int64
 	// TableSequence is the table's last sequence number when the plan was made: whatever applied the plan has a higher

@@ -27,6 +27,8 @@ type Task struct {
 	Isolation Isolation `json:"isolation"`
 	// IncludeHeaders is the plan's, or the job's where the plan does not tell.
 	IncludeHeaders bool `json:"includeHeaders"`
+	// Value says how the records' values become columns: the plan's, or the job's.
+	Value Value `json:"value,omitzero"`
 	// SchemaID and SpecID are the table's schema and partition spec that the files are written for.
 	SchemaID int `json:"schemaId"`
 	SpecID   int `json:"specId"`
@@ -60,6 +62,8 @@ type PieceResult struct {
 	Rows        int64 `json:"rows"`
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
+	// Nulled counts those of the rows whose record was malformed, so that its columns are null.
+	Nulled int64 `json:"nulled,omitempty"`
 }
 
 // TaskResult is what one attempt at a task wrote.

@@ -27,12 +27,14 @@ const (
 	keyIsolation    = ours + "isolation"
 	// keyIncludeHeaders is "true" or "false"; plans of before have none.
 	keyIncludeHeaders = ours + "includeHeaders"
-	keyLeaseEpoch     = ours + "leaseEpoch"
-	keyTableSequence  = ours + "tableSequence"
-	keyLimits         = ours + "limits"
-	keyRebuilt        = ours + "rebuilt"
-	keyAccepted       = ours + "accepted"
-	keyNonce          = ours + "nonce"
+	// keyValue is how values become columns; plans of before have none, they are raw.
+	keyValue         = ours + "value"
+	keyLeaseEpoch    = ours + "leaseEpoch"
+	keyTableSequence = ours + "tableSequence"
+	keyLimits        = ours + "limits"
+	keyRebuilt       = ours + "rebuilt"
+	keyAccepted      = ours + "accepted"
+	keyNonce         = ours + "nonce"
 	// keySum is the SHA-256, in hex, of the whole file with this value empty.
 	keySum = ours + "sha256"
 )
@@ -89,6 +91,9 @@ func describe(plan *batch.Plan, conf map[string]string) error {
 	}
 	if plan.Accepted != nil {
 		values[keyAccepted] = plan.Accepted
+	}
+	if plan.Value != nil {
+		values[keyValue] = plan.Value
 	}
 	for key, value := range values {
 		text, err := compact(value)
@@ -175,6 +180,9 @@ func (e *entry) fill(plan *batch.Plan) (err error) {
 			}
 		}
 	}
+	if plan.Value, err = parseValue(e.conf[keyValue]); err != nil {
+		return fmt.Errorf("%s: %w (a newer sluice wrote it?)", keyValue, err)
+	}
 	for key, into := range map[string]*int64{keyLeaseEpoch: &plan.LeaseEpoch, keyTableSequence: &plan.TableSequence} {
 		if *into, err = strconv.ParseInt(e.conf[key], 10, 64); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -190,6 +198,23 @@ func (e *entry) fill(plan *batch.Plan) (err error) {
 		return fmt.Errorf("%s is missing", keyNonce)
 	}
 	return nil
+}
+
+// parseValue refuses what it does not know: rows made without it would be others than those that were planned.
+func parseValue(text string) (*batch.Value, error) {
+	if text == "" {
+		return nil, nil
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	value := &batch.Value{}
+	if err := d.Decode(value); err != nil {
+		return nil, err
+	}
+	if value.Format == "" {
+		return nil, errors.New("it names no format")
+	}
+	return value, nil
 }
 
 func parseEpochs(text string) (map[offsets.TopicPartition]int32, error) {

@@ -71,7 +71,9 @@ func scalarOf(a *columns.Array, t columns.Type, i int) any {
 		return time.Unix(int64(a.Int32s[i])*86400, 0).UTC().Format(time.DateOnly)
 	case columns.Time:
 		return time.UnixMicro(a.Int64s[i]).UTC().Format("15:04:05.000000")
-	case columns.Timestamp, columns.TimestampTZ:
+	case columns.Timestamp:
+		return zoneless(time.UnixMicro(a.Int64s[i]))
+	case columns.TimestampTZ:
 		return time.UnixMicro(a.Int64s[i]).UTC()
 	case columns.String:
 		return string(a.Data[a.Offsets[i]:a.Offsets[i+1]])
@@ -190,34 +192,86 @@ func arrowCell(a arrow.Array, i int) any {
 		return copied(a.Value(i))
 	case *array.LargeBinary:
 		return copied(a.Value(i))
+	case *array.Decimal128:
+		return decimalText(a.Value(i).BigInt(), int(a.DataType().(*arrow.Decimal128Type).Scale))
+	case *array.Date32:
+		return a.Value(i).ToTime().Format(time.DateOnly)
+	case *array.Time64:
+		return a.Value(i).ToTime(a.DataType().(*arrow.Time64Type).Unit).Format("15:04:05.000000")
+	case *array.FixedSizeBinary:
+		return hex.EncodeToString(a.Value(i))
 	case *array.Timestamp:
-		return a.Value(i).ToTime(a.DataType().(*arrow.TimestampType).Unit)
-	case *array.List:
-		from, until := a.ValueOffsets(i)
-		return arrowList(a, a.ListValues(), int(from), int(until), i)
-	case *array.LargeList:
-		from, until := a.ValueOffsets(i)
-		return arrowList(a, a.ListValues(), int(from), int(until), i)
-	case *array.Struct, *array.Map:
-		return nested{a.GetOneForMarshal(i)}
+		kind := a.DataType().(*arrow.TimestampType)
+		if kind.TimeZone == "" {
+			return zoneless(a.Value(i).ToTime(kind.Unit))
+		}
+		return a.Value(i).ToTime(kind.Unit)
+	case *array.Map:
+		return nested{arrowPlain(a, i)}
+	case array.ListLike:
+		if isArrowHeaders(a.ListValues()) {
+			return arrowHeaders(a, i)
+		}
+		return nested{arrowPlain(a, i)}
+	case *array.Struct:
+		return nested{arrowPlain(a, i)}
 	}
 	return a.ValueStr(i)
 }
 
+// arrowPlain is a value inside of a nested one, as plainOf has it.
+func arrowPlain(a arrow.Array, i int) any {
+	if a.IsNull(i) {
+		return nil
+	}
+	switch a := a.(type) {
+	case *array.Struct:
+		fields := map[string]any{}
+		for f, field := range a.DataType().(*arrow.StructType).Fields() {
+			fields[field.Name] = arrowPlain(a.Field(f), i)
+		}
+		return fields
+	case *array.Map:
+		entries := map[string]any{}
+		for from, until := a.ValueOffsets(i); from < until; from++ {
+			entries[fmt.Sprint(arrowPlain(a.Keys(), int(from)))] = arrowPlain(a.Items(), int(from))
+		}
+		return entries
+	case array.ListLike:
+		items := []any{}
+		for from, until := a.ValueOffsets(i); from < until; from++ {
+			items = append(items, arrowPlain(a.ListValues(), int(from)))
+		}
+		return items
+	}
+	return arrowCell(a, i)
+}
+
+// zoneless is a time that no zone is known of.
+func zoneless(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000") }
+
 // copied is never nil, which would be null.
 func copied(b []byte) progress.Bytes { return append(progress.Bytes{}, b...) }
 
-// arrowList is the elements from from to until, which are row i of a: headers of a record, or any other list.
-func arrowList(a, elements arrow.Array, from, until, i int) any {
+// isArrowHeaders says whether the elements of a list are headers of a record.
+func isArrowHeaders(elements arrow.Array) bool {
 	pair, ok := elements.(*array.Struct)
-	if !ok || pair.NumField() != 2 || pair.DataType().(*arrow.StructType).Field(0).Name != "key" || !arrow.IsBaseBinary(pair.Field(1).DataType().ID()) {
-		return nested{a.GetOneForMarshal(i)}
+	if !ok || pair.NumField() != 2 {
+		return false
 	}
+	key, value := pair.DataType().(*arrow.StructType).Field(0), pair.DataType().(*arrow.StructType).Field(1)
+	return key.Name == "key" && value.Name == "value" && arrow.IsBaseBinary(pair.Field(0).DataType().ID()) && isBytes(value.Type)
+}
+
+func isBytes(t arrow.DataType) bool { return t.ID() == arrow.BINARY || t.ID() == arrow.LARGE_BINARY }
+
+func arrowHeaders(a array.ListLike, i int) any {
+	pair := a.ListValues().(*array.Struct)
 	headers := []progress.PeekHeader{}
-	for ; from < until; from++ {
+	for from, until := a.ValueOffsets(i); from < until; from++ {
 		h := progress.PeekHeader{}
-		h.Key, _ = arrowCell(pair.Field(0), from).(string)
-		h.Value, _ = arrowCell(pair.Field(1), from).(progress.Bytes)
+		h.Key, _ = arrowCell(pair.Field(0), int(from)).(string)
+		h.Value, _ = arrowCell(pair.Field(1), int(from)).(progress.Bytes)
 		headers = append(headers, h)
 	}
 	return headers

@@ -104,7 +104,7 @@ func (p *process) loadJob(c *cli.Context, needs job.Part) (*job.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, CheckClient: checkClient}
+	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, CheckClient: checkClient, CheckValue: checkValue}
 	for _, k := range job.Keys() {
 		if k.Flag == "" {
 			continue

@@ -37,7 +37,7 @@ func actionOf(o *runner.Outlook) (string, *progress.Refusal) {
 func (l *pipeline) foresee(ctx context.Context) (o *runner.Outlook, silence, err error) {
 	if silence = l.openSource(ctx); silence == nil {
 		if o, silence = l.query(silent{}).Inspect(ctx); silence == nil {
-			return o, nil, nil
+			return o, nil, l.misfit(ctx, o)
 		}
 	}
 	query := l.query(silent{})

@@ -35,7 +35,7 @@ func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, er
 	if err != nil {
 		return nil, err
 	}
-	shown := &progress.Peek{From: "table", Name: name, Columns: []progress.PeekColumn{}, Rows: [][]any{}}
+	shown := &progress.Peek{From: "table", Name: name, Columns: []progress.PeekColumn{}, Rows: [][]any{}, Malformed: []progress.PeekFault{}}
 	var names []string
 	for _, i := range chosen {
 		shown.Columns, names = append(shown.Columns, all[i]), append(names, all[i].Name)

@@ -10,6 +10,7 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/decode"
+	"sluice/decode/malformed"
 	"sluice/kafkasrc"
 	"sluice/offsets"
 	"sluice/progress"
@@ -23,8 +24,11 @@ func (l *pipeline) peekTopic(ctx context.Context, want look) (*progress.Peek, er
 	if err != nil {
 		return nil, err
 	}
-	t := &tail{source: l.source, isolation: isolation, decoder: decode.NewRaw(l.job.Source.IncludeHeaders)}
-	shown := &progress.Peek{From: "topic", Name: sourceName(l.job), Columns: []progress.PeekColumn{}, Rows: [][]any{}}
+	t := &tail{source: l.source, isolation: isolation}
+	if t.decoder, err = decode.Lenient(valueOf(&l.job.Value), l.job.Source.IncludeHeaders, t.noRow); err != nil {
+		return nil, err
+	}
+	shown := &progress.Peek{From: "topic", Name: sourceName(l.job), Columns: []progress.PeekColumn{}, Rows: [][]any{}, Malformed: []progress.PeekFault{}}
 	if topics := view.Ends().Topics(); len(topics) == 1 {
 		shown.Name = topics[0]
 	}
@@ -43,7 +47,12 @@ func (l *pipeline) peekTopic(ctx context.Context, want look) (*progress.Peek, er
 		if err != nil {
 			return nil, err
 		}
-		shown.Rows = append(shown.Rows, rows...)
+		for _, row := range rows {
+			shown.Rows = append(shown.Rows, row.cells)
+			if row.fault != nil {
+				shown.Malformed = append(shown.Malformed, *row.fault)
+			}
+		}
 	}
 	return shown, nil
 }
@@ -86,15 +95,29 @@ func share(rows int, view *offsets.View) []portion {
 type tail struct {
 	source    *kafkasrc.Source
 	isolation batch.Isolation
-	decoder   *decode.Raw
+	decoder   decode.Decoder
 	// chosen are the columns to keep, in this order.
 	chosen []int
+	// faults are those of the records that were decoded last, by row.
+	faults map[int]*progress.PeekFault
+}
+
+// tailRow is a record as it is shown.
+type tailRow struct {
+	cells []any
+	// fault is nil for a record that is a row.
+	fault *progress.PeekFault
+}
+
+// noRow is told of a record that is no row.
+func (t *tail) noRow(records *columns.Records, row int, why *malformed.Error) {
+	t.faults[row] = &progress.PeekFault{Topic: records.Topic, Partition: records.Partition, Offset: records.Offsets[row], Reason: string(why.Reason), Error: why.Error()}
 }
 
 // read returns the last rows of a range. Offsets may have no record (transaction markers, aborted and compacted
 // records), so it goes back in growing steps until there are enough or the range is at its beginning.
-func (t *tail) read(ctx context.Context, r offsets.Range, rows int) ([][]any, error) {
-	var found [][]any
+func (t *tail) read(ctx context.Context, r offsets.Range, rows int) ([]tailRow, error) {
+	var found []tailRow
 	for step, until := int64(rows), r.Until; until > r.From && len(found) < rows; {
 		from := max(r.From, until-step)
 		earlier, err := t.last(ctx, offsets.Range{TopicPartition: r.TopicPartition, From: from, Until: until}, rows-len(found))
@@ -111,7 +134,7 @@ func (t *tail) read(ctx context.Context, r offsets.Range, rows int) ([][]any, er
 }
 
 // last reads a range to its end and keeps the last rows.
-func (t *tail) last(ctx context.Context, r offsets.Range, rows int) ([][]any, error) {
+func (t *tail) last(ctx context.Context, r offsets.Range, rows int) ([]tailRow, error) {
 	task := &batch.Task{Version: batch.FormatVersion, Isolation: t.isolation,
 		Pieces: []batch.Piece{{Topic: r.Topic, Partition: r.Partition, From: r.From, Until: r.Until, LeaderEpoch: -1}}}
 	reader, err := t.source.Read(ctx, task)
@@ -119,7 +142,7 @@ func (t *tail) last(ctx context.Context, r offsets.Range, rows int) ([][]any, er
 		return nil, err
 	}
 	defer reader.Close()
-	var kept [][]any
+	var kept []tailRow
 	for {
 		records, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -128,6 +151,7 @@ func (t *tail) last(ctx context.Context, r offsets.Range, rows int) ([][]any, er
 		if err != nil {
 			return nil, err
 		}
+		t.faults = map[int]*progress.PeekFault{}
 		decoded, err := t.decoder.Decode(records)
 		if err != nil {
 			return nil, fmt.Errorf("decode %s: %w", r, err)
@@ -139,15 +163,15 @@ func (t *tail) last(ctx context.Context, r offsets.Range, rows int) ([][]any, er
 }
 
 // rows copies the chosen columns of the rows at and after from.
-func (t *tail) rows(b *columns.Batch, from int) [][]any {
-	var rows [][]any
+func (t *tail) rows(b *columns.Batch, from int) []tailRow {
+	var rows []tailRow
 	schema := t.decoder.Schema()
 	for i := from; i < b.Rows; i++ {
 		var row []any
 		for _, c := range t.chosen {
 			row = append(row, cellOf(&b.Columns[c], schema[c].Type, i))
 		}
-		rows = append(rows, row)
+		rows = append(rows, tailRow{row, t.faults[i]})
 	}
 	return rows
 }

@@ -47,7 +47,14 @@ func (p *process) plan(c *cli.Context) error {
 	if err != nil {
 		return cause(c.Context, err)
 	}
-	if err := progress.Write(p.stdout, p.json, line.outlook(c.Context, o)); err != nil {
+	if err := line.misfit(c.Context, o); err != nil {
+		return cause(c.Context, err)
+	}
+	shown := line.outlook(c.Context, o)
+	if err := line.showRows(c.Context, shown, o); err != nil {
+		return cause(c.Context, err)
+	}
+	if err := progress.Write(p.stdout, p.json, shown); err != nil {
 		return err
 	}
 	p.told = o.Refusal != nil && !p.json // the plan's text says all of it

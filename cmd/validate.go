@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"sluice/checkpoint"
-	"sluice/decode"
 	"sluice/job"
 	"sluice/lakesink"
 	"sluice/offsets"
@@ -118,7 +117,11 @@ func (l *checklist) missing(names []string) *progress.Check {
 
 // checkJob only says what the job is: what is wrong with it was found when it was loaded.
 func (l *pipeline) checkJob() (string, error) {
-	return fmt.Sprintf("%s into %s", sourceName(l.job), l.job.Sink.Iceberg.Table), nil
+	d, err := l.decoder()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Iceberg.Table, l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column")), nil
 }
 
 // checkKafka asks for what a first run would start from, which takes every permission that reading takes but Fetch.
@@ -182,7 +185,11 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 	if !table.Exists {
 		return true, l.sink.TableName() + " is not there yet; the first run creates it", nil
 	}
-	if err := l.sink.Fits(ctx, decode.NewRaw(l.job.Source.IncludeHeaders).Schema()); err != nil {
+	d, err := l.decoder()
+	if err != nil {
+		return true, "", err
+	}
+	if err := l.sink.Fits(ctx, d.Schema()); err != nil {
 		return true, "", err
 	}
 	return true, fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location), nil

@@ -13,7 +13,6 @@ import (
 	"sluice/batch"
 	"sluice/checkpoint"
 	"sluice/columns"
-	"sluice/decode"
 	"sluice/job"
 	"sluice/kafkasrc"
 	"sluice/lakesink"
@@ -138,10 +137,10 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
 		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Lease: p.lease, Reporter: reporter,
-		NewDecoder: func(headers bool) runner.Decoder { return decode.NewRaw(headers) },
+		NewDecoder: newDecoder,
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
-			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
+			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: valueOf(&j.Value), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
 			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,

@@ -152,4 +152,7 @@ func (a *Array) growValidity() {
 type Batch struct {
 	Rows    int
 	Columns []Array
+	// Nulled counts those of the rows whose record was malformed, so that its columns are null; Dropped counts the records
+	// that a policy left out, which are no rows.
+	Nulled, Dropped int
 }

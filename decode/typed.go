@@ -51,6 +51,9 @@ type TypedOptions struct {
 	// Rejected is handed every record that Reject leaves out, as row of records, in order and before Decode returns. An
 	// error of it ends the batch. records and why are valid during the call alone.
 	Rejected func(records *columns.Records, row int, why *malformed.Error) error
+	// Lenient, if not nil, is for looking at records: whatever the policies are, a record that is no row becomes nulls, also
+	// where the schema has NOT NULL, and Lenient is told of it. records and why are valid during the call alone.
+	Lenient func(records *columns.Records, row int, why *malformed.Error)
 }
 
 // Typed gives the columns of a schema, read from the records' values, and columns about the record: kafka_key,
@@ -127,21 +130,22 @@ func (t *Typed) check() error {
 	unfit := func(message, hint string) error {
 		return &batch.Fault{Class: batch.NotSetUp, Message: message, Hint: hint}
 	}
-	seen := map[string]bool{}
+	seen := map[string]string{}
 	for _, f := range t.schema {
-		if name := strings.ToLower(f.Name); seen[name] {
-			return unfit(fmt.Sprintf("the schema has a column %s, which is the name of a column about the record", f.Name),
-				"Rename the field, or switch the kafka_ columns off.")
-		} else {
-			seen[name] = true
+		name := strings.ToLower(f.Name)
+		if before, twice := seen[name]; twice {
+			return unfit(fmt.Sprintf("the schema has a column %s, which is the name of a column about the record", before),
+				"Give the column another name.")
 		}
+		seen[name] = f.Name
 	}
 	switch o := t.options; {
+	case o.Lenient != nil:
 	case o.OnMalformed == AsNull && t.required != "":
 		return unfit(fmt.Sprintf("malformed records cannot become null: column %s is NOT NULL", t.required),
-			"Set onMalformed to fail or deadLetter, or leave NOT NULL out.")
+			"Set onMalformed to fail, or leave NOT NULL out.")
 	case o.OnMalformed == Drop:
-		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail, null or deadLetter.")
+		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail or null.")
 	case o.Headers && o.NoMetadata:
 		return unfit("headers are wanted, and the kafka_ columns are switched off", "Switch one of the two.")
 	case (o.OnMalformed == Reject || o.OnTombstone == Reject) && o.Rejected == nil:
@@ -153,7 +157,7 @@ func (t *Typed) check() error {
 // Schema is the parser's columns and those about the record.
 func (t *Typed) Schema() columns.Schema { return t.schema }
 
-// Decode reads the rows of records; some records may give none. All is valid until the next call, and some of it aliases
+// Decode reads the rows of records; some records may give none, and are counted. All is valid until the next call, and some of it aliases
 // the records.
 //
 // A value that is null is a tombstone. A tombstone that should be kept as nulls is malformed if a column is required. A
@@ -167,6 +171,7 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 		typed[i].Reset()
 	}
 	t.kept = t.kept[:0]
+	t.rows.Nulled, t.rows.Dropped = 0, 0
 	for row := range records.Rows {
 		keep, err := t.record(typed, records, row)
 		if err != nil {
@@ -199,7 +204,8 @@ func (t *Typed) record(typed []columns.Array, records *columns.Records, row int)
 
 func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	switch policy := t.options.OnTombstone; {
-	case policy == Drop:
+	case policy == Drop && t.options.Lenient == nil:
+		t.rows.Dropped++
 		return false, nil
 	case policy == AsNull && t.required == "":
 		t.appendNulls(typed)
@@ -214,22 +220,40 @@ func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row i
 
 // apply does with a record that is no row what the policy says.
 func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
-	switch policy {
-	case AsNull:
+	switch {
+	case t.options.Lenient != nil:
+		t.options.Lenient(records, row, why)
+		fallthrough
+	case policy == AsNull:
 		t.appendNulls(typed)
+		t.rows.Nulled++
 		return true, nil
-	case Reject:
+	case policy == Reject:
 		return false, t.options.Rejected(records, row, why)
-	}
-	hint := "Correct the producer or the schema, or set onMalformed to deadLetter so that such records are put aside."
-	if why.Reason == malformed.Tombstone {
-		hint = "Set onTombstone to drop or deadLetter, or to keep with a schema of no NOT NULL."
 	}
 	return false, &batch.Fault{
 		Class:   batch.BadRecords,
 		Message: fmt.Sprintf("record %s-%d at offset %d is malformed", records.Topic, records.Partition, records.Offsets[row]),
-		Hint:    hint, Err: why,
+		Hint:    t.hint(why.Reason), Err: why,
 	}
+}
+
+// hint is what can be done about a record that is no row. A batch that failed is open, and is finished by whatever the job
+// says when it is tried again.
+func (t *Typed) hint(reason malformed.Reason) string {
+	const then = "; nothing of the batch is in the table, and the next run finishes it"
+	without := ""
+	if t.required != "" {
+		without = " and leave NOT NULL out of value.schema"
+	}
+	switch reason {
+	case malformed.Tombstone:
+		return "set value.onTombstone to drop, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
+	case malformed.Unknown:
+		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore" + then
+	}
+	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
+		", which makes such records rows of nulls" + then
 }
 
 func (t *Typed) appendNulls(typed []columns.Array) {

@@ -11,6 +11,7 @@ var fileProperties = []string{"ssl.truststore.location", "ssl.keystore.location"
 func (l *loading) derive() {
 	l.exclusive(subscribePath, patternPath, assignPath)
 	l.exclusive(startOffsetsPath, startTimePath)
+	l.exclusive(schemaPath, schemaFilePath)
 	j := l.job
 	catalog := &j.Sink.Iceberg.Catalog
 	l.makeAbsolute(checkpointPath, &j.Checkpoint)
@@ -21,6 +22,9 @@ func (l *loading) derive() {
 			j.Source.Kafka[name] = absolute(file, j.origins[join(kafkaPath, name)], l.in.WorkDir)
 		}
 	}
+
+	l.makeAbsolute(schemaFilePath, &j.Value.SchemaFile)
+	l.readSchema()
 
 	if !l.isTouched(namePath) {
 		l.deriveName()

@@ -15,7 +15,7 @@ const (
 	preface = `# Keys of a job
 
 A job is a YAML file, flags, or both. Precedence: defaults, file, variables, flags; ` + "`--set KEY=VALUE`" + ` reaches every key. *May change* says when a
-query takes another value: at any time with the next run; with the next batch, while one that is planned is finished as planned; or never, since it
+query takes another value: at any time with the next run; with the next batch, while one that is planned is finished as planned (or, where a record or the table makes that impossible, with the job as it is then); or never, since it
 would be another query (exit 13, with the recipe).
 
 Everything that is wrong with a job is reported at once, each with its line or its flag, and exit code 64; nothing is touched then. Relative paths in a
@@ -56,7 +56,7 @@ Outside of it are, and come on top:
 	exitPreface = `
 ## What has no key
 
-A record batch that cannot be read (damaged, larger than the limit, or with a timestamp beyond microseconds) ends the run with exit code 14 before anything of
+What a record's value holds, ` + "`value.onMalformed`" + ` decides: [formats.md](formats.md#when-a-record-is-malformed). A record batch that cannot be read (damaged, larger than the limit, or with a timestamp beyond microseconds) ends the run with exit code 14 before anything of
 its batch is in the table. In this version no key lets a run go on without it: the next run stops at the same place until a human has decided.
 `
 )

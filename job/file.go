@@ -20,6 +20,7 @@ func (l *loading) readFile() {
 		l.broken = true
 		return
 	}
+	l.text = strings.Split(string(content), "\n")
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); err != nil {
@@ -121,7 +122,10 @@ const aliasMessage = "aliases (*name) are not supported: write the value out"
 
 // term turns a node into a term, interpolated. secretNames says that the names of entries tell which are secret.
 func (l *loading) term(n *yaml.Node, path string, secretNames bool) term {
-	t := term{at: l.place(n), form: formOf(n)}
+	t := term{at: l.place(n), form: formOf(n), below: n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0}
+	if t.form == emptyForm {
+		t.text = n.Value
+	}
 	switch n.Kind {
 	case yaml.ScalarNode:
 		if t.form == scalarForm {

@@ -31,6 +31,20 @@ func checkClient(properties map[string]string) []PropertyProblem {
 	return problems
 }
 
+// checkValue finds one misspelt type and one zone.
+func checkValue(v *Value) []ValueProblem {
+	var problems []ValueProblem
+	for i, text := range strings.Split(v.Text(), "\n") {
+		if at := strings.Index(text, "STRNG"); at >= 0 {
+			problems = append(problems, ValueProblem{Key: schemaPath, Message: "there is no type STRNG", Line: i + 1, Column: at + 1, Text: text})
+		}
+	}
+	if v.JSON.TimeZone == "Mars" {
+		problems = append(problems, ValueProblem{Key: "value.json.timeZone", Message: "there is no time zone Mars"})
+	}
+	return problems
+}
+
 // caseInput reads the lines "#! word value" of a case: env, flag, set, needs, file and nofile.
 func caseInput(t *testing.T, path string) Input {
 	t.Helper()
@@ -38,7 +52,7 @@ func caseInput(t *testing.T, path string) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := Input{File: "/etc/sluice/" + filepath.Base(path), WorkDir: "/home/etl", Reserved: []string{"SLUICE_OWN"}, CheckClient: checkClient}
+	in := Input{File: "/etc/sluice/" + filepath.Base(path), WorkDir: "/home/etl", Reserved: []string{"SLUICE_OWN"}, CheckClient: checkClient, CheckValue: checkValue}
 	in.ReadFile = func(name string) ([]byte, error) {
 		rest, ok := strings.CutPrefix(name, "/etc/sluice/")
 		if !ok {

@@ -65,8 +65,34 @@ type StartingOffsets struct {
 
 // Value is how the bytes of a record become columns.
 type Value struct {
-	// Format is raw: the columns of Spark's Kafka source.
+	// Format is raw (the columns of Spark's Kafka source), string or json.
 	Format string
+	// Schema is the columns of json in Spark's DDL; SchemaFile is the absolute path of a file that holds them instead, which
+	// Text has read.
+	Schema, SchemaFile string
+	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail.
+	OnMalformed, OnTombstone, OnUnknownField string
+	IncludeRawValue                          bool
+	JSON                                     JSON
+
+	file string
+}
+
+// Text is the schema, from whichever of its keys it comes.
+func (v *Value) Text() string {
+	if v.SchemaFile != "" {
+		return v.file
+	}
+	return v.Schema
+}
+
+// JSON is how JSON is read.
+type JSON struct {
+	TimestampFormat, DateFormat, TimeZone string
+	// ColumnFormats holds formats by the path of a column.
+	ColumnFormats               Properties
+	MaxDepth                    int64
+	NumbersInText, CutFractions bool
 }
 
 // Sink is where batches end up.

@@ -26,6 +26,10 @@ const (
 	checkpointPath    = "checkpoint"
 	expireEveryPath   = "sink.iceberg.expireEvery"
 	keepSnapshotsPath = "sink.iceberg.keepSnapshots"
+	formatPath        = "value.format"
+	schemaPath        = "value.schema"
+	schemaFilePath    = "value.schemaFile"
+	columnFormatsPath = "value.json.columnFormats"
 	waitPath          = "run.wait"
 	leasePath         = "run.lease"
 )
@@ -82,9 +86,52 @@ var keys = []*Key{
 		Class: NextBatch, Default: "false", Flag: "include-headers",
 		Doc: "Adds a column with the headers of each record. A table that is there already needs that column first."}),
 
-	key("value.format", func(j *Job) *string { return &j.Value.Format }, oneOf("raw"), Key{
-		Class: NewQuery, Default: "raw", Allowed: []string{"raw"},
-		Doc: "How records become columns. `raw` gives `key, value, topic, partition, offset, timestamp, timestampType`, as Spark does."}),
+	key(formatPath, func(j *Job) *string { return &j.Value.Format }, oneOf("raw", "string", "json"), Key{
+		Class: NewQuery, Default: "raw", Allowed: []string{"raw", "string", "json"}, Flag: "value-format",
+		Doc: "How records become columns. `raw` gives `key, value, topic, partition, offset, timestamp, timestampType`, as Spark does. `string` gives the value as text in the column `value`, " +
+			"`json` the columns of `schema`, and both `kafka_key, kafka_topic, kafka_partition, kafka_offset, kafka_timestamp` besides: docs/formats.md has the rules."}),
+	key(schemaPath, func(j *Job) *string { return &j.Value.Schema }, ddlText, Key{
+		Class: NextBatch, Flag: "value-schema", also: []string{"columns", "valueSchema", "jsonSchema", "userSpecifiedSchema"},
+		Doc: "The columns of `json` in Spark's DDL, such as `order_id STRING NOT NULL, amount DECIMAL(18,2)`. " +
+			"The table must have them: a table that is there already is altered before a column is added here."}),
+	key(schemaFilePath, func(j *Job) *string { return &j.Value.SchemaFile }, localFile, Key{
+		Class: NextBatch, also: []string{"schemaPath"},
+		Doc: "A file with that text, instead of `schema`."}),
+	key("value.onMalformed", func(j *Job) *string { return &j.Value.OnMalformed }, oneOf("fail", "null"), Key{
+		Class: NextBatch, Default: "fail", Allowed: []string{"fail", "null"}, also: []string{"mode", "badRecords", "onError", "errors.tolerance"},
+		Doc: "What becomes of a record that is no row of the schema. `fail` ends the run with exit code 14, naming record and reason, before anything of its batch is in the table. " +
+			"`null` makes a row whose columns are null but for the `kafka_` ones, and counts it; no column may be `NOT NULL` then."}),
+	key("value.onTombstone", func(j *Job) *string { return &j.Value.OnTombstone }, oneOf("keep", "drop"), Key{
+		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop"}, also: []string{"tombstones"},
+		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it."}),
+	key("value.onUnknownField", func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail"), Key{
+		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail"}, also: []string{"unknownFields"},
+		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed."}),
+	key("value.includeRawValue", func(j *Job) *bool { return &j.Value.IncludeRawValue }, truth, Key{
+		Class: NextBatch, Default: "false",
+		Doc: "Adds the column `kafka_value` with the bytes that the columns were read from. A table that is there already needs that column first."}),
+	key("value.json.timestampFormat", func(j *Job) *string { return &j.Value.JSON.TimestampFormat }, wording, Key{
+		Class: NextBatch, also: []string{"timestampNTZFormat"},
+		Doc: "How timestamps are written: a pattern of Spark's letters such as `yyyy-MM-dd HH:mm:ss.SSS`, or `epochSeconds`, `epochMillis`, `epochMicros`, `epochNanos`. Without it as in RFC 3339."}),
+	key("value.json.dateFormat", func(j *Job) *string { return &j.Value.JSON.DateFormat }, wording, Key{
+		Class: NextBatch,
+		Doc:   "How dates are written: a pattern such as `dd.MM.yyyy`, or `epochDays`. Without it as `2026-01-02`."}),
+	properties(columnFormatsPath, func(j *Job) *Properties { return &j.Value.JSON.ColumnFormats }, Key{
+		Class: NextBatch, also: []string{"formats"},
+		Doc: "The format of single columns, by path, before the two above: `created: epochMillis`, `items.element.at: yyyyMMdd`. " +
+			"`json` keeps, for a `STRING` column, the text of any value as it stands."}),
+	key("value.json.timeZone", func(j *Job) *string { return &j.Value.JSON.TimeZone }, wording, Key{
+		Class: NextBatch, Default: "UTC", also: []string{"timezone"},
+		Doc: "Where timestamps that are written without a zone are, such as `Europe/Berlin`. A local time that the zone has not, or has twice, is malformed."}),
+	key("value.json.maxDepth", func(j *Job) *int64 { return &j.Value.JSON.MaxDepth }, countBetween(1, 10_000), Key{
+		Class: NextBatch, Default: "100", Unit: "levels", also: []string{"maxNestingDepth"},
+		Doc: "Records with more objects and arrays inside each other are malformed."}),
+	key("value.json.numbersInText", func(j *Job) *bool { return &j.Value.JSON.NumbersInText }, truth, Key{
+		Class: NextBatch, Default: "false", also: []string{"primitivesAsString"},
+		Doc: "Takes `\"5\"` for 5 in columns of numbers."}),
+	key("value.json.cutFractions", func(j *Job) *bool { return &j.Value.JSON.CutFractions }, truth, Key{
+		Class: NextBatch, Default: "false",
+		Doc: "Cuts what is finer than a microsecond off timestamps and times; without it such a record is malformed."}),
 
 	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop"), Key{
 		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop"}, Flag: "catalog-type",

@@ -110,6 +110,24 @@ var pattern = words("regular expression", "a regular expression in Go's syntax (
 	return s, nil
 })
 
+// wording is a text that others understand.
+var wording = words("text", "text", solid("is empty"))
+
+// ddlText is a schema; what is wrong in it is found by whoever knows the language.
+var ddlText = words("schema", "columns in Spark's DDL, such as order_id STRING NOT NULL, amount DECIMAL(18,2)", solid("has no column"))
+
+var localFile = words("path", "the path of a file on this machine", solid("is empty"))
+
+// solid refuses a text of white space.
+func solid(message string) func(string) (string, error) {
+	return func(s string) (string, error) {
+		if strings.TrimSpace(s) == "" {
+			return "", fmt.Errorf("%s", message)
+		}
+		return s, nil
+	}
+}
+
 var truth = scalar("true or false", "true or false", func(s string) (bool, error) {
 	switch s {
 	case "true":
@@ -140,6 +158,18 @@ var moment = scalar("time", "a time as in RFC 3339, such as 2026-11-01T00:00:00Z
 func count(least int64) kind[int64] {
 	want := fmt.Sprintf("a whole number of at least %d, such as %d", least, max(least, 100))
 	return scalar("count", want, countOf(least), formatCount)
+}
+
+// countBetween is a count with both bounds allowed.
+func countBetween(least, most int64) kind[int64] {
+	want := fmt.Sprintf("a whole number from %d to %d", least, most)
+	return scalar("count", want, func(s string) (int64, error) {
+		n, err := countOf(least)(s)
+		if err == nil && n > most {
+			err = fmt.Errorf("is too large")
+		}
+		return n, err
+	}, formatCount)
 }
 
 // limit is a count, or none: 0 in the Job.

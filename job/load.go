@@ -32,6 +32,19 @@ type Input struct {
 	// CheckClient finds what is wrong with properties of the Kafka client: it knows them, a job does not. Nothing is checked
 	// if it is nil.
 	CheckClient func(properties map[string]string) []PropertyProblem
+	// CheckValue finds what is wrong with settings of the format of values, for the same reason.
+	CheckValue func(v *Value) []ValueProblem
+}
+
+// ValueProblem is one thing that is wrong with how values become columns.
+type ValueProblem struct {
+	// Key is the key's path.
+	Key string
+	// Message says what is wrong.
+	Message string
+	// Line and Column are where in the text of a schema, counting from 1, and Text is that line; Line is 0 elsewhere.
+	Line, Column int
+	Text         string
 }
 
 // PropertyProblem is one thing that is wrong with a client property.
@@ -80,6 +93,9 @@ type loading struct {
 	// touched says who last set a path, rightly or wrongly; sections where the file's sections begin.
 	touched  map[string]Origin
 	sections map[string]Origin
+	// text is the job file, line by line; blocks holds the paths whose text begins a line below their place.
+	text   []string
+	blocks map[string]bool
 	// broken says that the file cannot be read as one, so that nothing can be said of keys that are missing.
 	broken bool
 }
@@ -91,7 +107,7 @@ func newLoading(in Input) *loading {
 	if in.Needs == 0 {
 		in.Needs = ForAll
 	}
-	l := &loading{in: in, env: map[string]string{}, touched: map[string]Origin{}, sections: map[string]Origin{},
+	l := &loading{in: in, env: map[string]string{}, touched: map[string]Origin{}, sections: map[string]Origin{}, blocks: map[string]bool{},
 		job: &Job{origins: map[string]Origin{}, secret: map[string]bool{}}}
 	for _, pair := range in.Environ {
 		if name, value, ok := strings.Cut(pair, "="); ok {
@@ -130,6 +146,9 @@ func (l *loading) assign(k *Key, t term) {
 		return
 	}
 	l.touched[k.Path] = t.at
+	if t.form == emptyForm && slices.Contains(k.Allowed, t.text) { // the word null is nothing to YAML
+		t.form, t.word = scalarForm, true
+	}
 	if t.form == emptyForm {
 		if k.put == nil { // a map may have all of its entries commented out
 			l.report(t.at, k.Path, "has no value: want "+k.Want)
@@ -141,6 +160,7 @@ func (l *loading) assign(k *Key, t term) {
 		return
 	}
 	t.secret = t.secret || SecretName(k.Path)
+	l.blocks[k.Path] = t.below
 	l.done(k.Path, t, k.set(l.job, t))
 }
 

@@ -63,7 +63,7 @@ func (j *Job) lines() []line {
 	}
 	for _, k := range keys {
 		switch {
-		case mapOf(k.Path) != nil || k.text(j) == "": // entries are printed with their map
+		case mapOf(k.Path) != nil || k.text(j) == "" || !j.Value.heeds(k.Path): // entries are printed with their map
 		case k.put != nil:
 			indent, name := enter(k.Path)
 			lines = append(lines, line{text: indent + name + ":"})
@@ -86,8 +86,11 @@ func (j *Job) entryLines(k *Key, indent string) []line {
 }
 
 func (j *Job) propertiesOf(k *Key) Properties {
-	if k.Path == kafkaPath {
+	switch k.Path {
+	case kafkaPath:
 		return j.Source.Kafka
+	case columnFormatsPath:
+		return j.Value.JSON.ColumnFormats
 	}
 	return j.Sink.Iceberg.Catalog.Properties
 }

@@ -21,6 +21,7 @@ func (l *loading) check() {
 	}
 	l.checkSelection()
 	l.checkStart()
+	l.checkValue()
 	if l.in.Needs&ForSink != 0 {
 		l.checkCatalog()
 	}

@@ -13,6 +13,8 @@ type term struct {
 	word bool
 	// secret keeps the text out of messages.
 	secret bool
+	// below says that the text begins in the line after its place, as that of a YAML block does.
+	below  bool
 	items  []term
 	fields []field
 }

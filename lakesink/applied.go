@@ -21,6 +21,8 @@ const (
 	keyRun         = "sluice.run-id"
 	keyRecords     = "sluice.records"
 	keyDeadLetters = "sluice.dead-letters"
+	keyDropped     = "sluice.dropped"
+	keyNulled      = "sluice.nulled"
 	keySparkQuery  = "spark.sql.streaming.queryId"
 	keySparkEpoch  = "spark.sql.streaming.epochId"
 )

@@ -45,6 +45,21 @@ func (i *Iceberg) Fits(ctx context.Context, schema columns.Schema) error {
 	return i.fits(ctx, t, err, schema)
 }
 
+// Differences lists what keeps the table from taking rows of the schema; nothing where there is no table.
+func (i *Iceberg) Differences(ctx context.Context, schema columns.Schema) ([]string, error) {
+	ctx, cancel := i.soon(ctx)
+	defer cancel()
+	t, err := i.load(ctx)
+	switch {
+	case isMissing(err):
+		return nil, nil
+	case err != nil:
+		return nil, explain(fmt.Sprintf("open table %s", i.TableName()), late(ctx, err))
+	}
+	_, differences := differing(t, schema)
+	return differences, nil
+}
+
 func (i *Iceberg) fits(ctx context.Context, t *table.Table, err error, schema columns.Schema) error {
 	if err != nil {
 		return explain(fmt.Sprintf("open table %s", i.TableName()), late(ctx, err))

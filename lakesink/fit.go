@@ -148,18 +148,24 @@ func widens(to, from columns.Type) bool {
 	return false
 }
 
-// fieldsFor is fit for one table, with all that stands in the way as one Inconsistent fault.
-func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.Field, error) {
-	fields, differences := fit(t.Schema(), rows)
+// differing is fit for one table.
+func differing(t *table.Table, rows columns.Schema) (fields []parquetfile.Field, differences []string) {
+	fields, differences = fit(t.Schema(), rows)
 	if spec := t.Spec(); !spec.IsUnpartitioned() {
 		differences = append(differences, fmt.Sprintf("the table is partitioned (%s), and only tables without partitions can be written", partitions(spec)))
 	}
+	return fields, differences
+}
+
+// fieldsFor is differing with all that stands in the way as one Inconsistent fault.
+func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.Field, error) {
+	fields, differences := differing(t, rows)
 	if len(differences) == 0 {
 		return fields, nil
 	}
 	return nil, &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("table %s does not take the rows: %s", i.TableName(), strings.Join(differences, "; ")),
-		Hint:    "alter the table, or write to another one; without a table of this name, one that fits is created"}
+		Hint:    "alter the table (add the columns that it lacks, as optional ones), or change the job; another table, which is created, is another query"}
 }
 
 func partitions(spec iceberg.PartitionSpec) string {

@@ -23,7 +23,7 @@ func icebergFields(schema []columns.Field, next *int) ([]iceberg.NestedField, er
 	fields := make([]iceberg.NestedField, len(schema))
 	for i, f := range schema {
 		*next++
-		fields[i] = iceberg.NestedField{ID: *next, Name: f.Name, Required: f.Required}
+		fields[i] = iceberg.NestedField{ID: *next, Name: f.Name, Required: f.Required, Doc: f.Doc}
 	}
 	for i, f := range schema {
 		t, err := icebergType(f.Type, next)

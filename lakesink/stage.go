@@ -117,17 +117,25 @@ func appendFiles(ctx context.Context, tx *table.Transaction, t *table.Table, fil
 }
 
 func summaryOf(c *batch.Commit) iceberg.Properties {
-	var rows, deadLetters int64
+	var rows, deadLetters, dropped, nulled int64
 	for _, r := range c.Results {
 		for _, p := range r.Pieces {
 			rows += p.Rows
 			deadLetters += p.DeadLetters
+			dropped += p.Dropped
+			nulled += p.Nulled
 		}
 	}
 	n := strconv.FormatInt(c.Plan.Batch, 10)
-	return iceberg.Properties{keyQuery: c.Query, keyName: c.Name, keyBatch: n, keyPlan: c.Plan.Hash, keyRun: c.Run,
+	summary := iceberg.Properties{keyQuery: c.Query, keyName: c.Name, keyBatch: n, keyPlan: c.Plan.Hash, keyRun: c.Run,
 		keyRecords: strconv.FormatInt(rows, 10), keyDeadLetters: strconv.FormatInt(deadLetters, 10),
 		keySparkQuery: c.Query, keySparkEpoch: n}
+	for key, count := range map[string]int64{keyDropped: dropped, keyNulled: nulled} {
+		if count > 0 { // the summary is repeated in every metadata file
+			summary[key] = strconv.FormatInt(count, 10)
+		}
+	}
+	return summary
 }
 
 // keepBooks puts the ledger into the same commit.

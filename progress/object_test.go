@@ -110,7 +110,7 @@ func TestAPeekWithTheWrongNumberOfValuesIsAnError(t *testing.T) {
 	}
 	none := &Peek{From: "table", Name: "sales.orders"}
 	var b bytes.Buffer
-	if err := WriteJSON(&b, none); err != nil || !strings.HasSuffix(b.String(), `"columns":null,"rows":[]}`+"\n") {
+	if err := WriteJSON(&b, none); err != nil || !strings.HasSuffix(b.String(), `"columns":null,"rows":[],"malformed":null}`+"\n") {
 		t.Errorf("got %s, %v", &b, err)
 	}
 	if got := text(t, none); got != "table sales.orders: 0 rows\n" {

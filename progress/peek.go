@@ -22,6 +22,19 @@ type Peek struct {
 	// Rows hold a value for each column: nil, bool, int32, int64, float64, string, Bytes, time.Time or []PeekHeader. In
 	// JSON a row is an object by column.
 	Rows [][]any `json:"rows"`
+	// Malformed says which of the records shown are no rows of the schema, and why: their columns are null here. Always
+	// empty for a table.
+	Malformed []PeekFault `json:"malformed"`
+}
+
+// PeekFault is a record that is no row of the schema.
+type PeekFault struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Offset    int64  `json:"offset"`
+	// Reason is the class of the fault, Error says it in full.
+	Reason string `json:"reason"`
+	Error  string `json:"error"`
 }
 
 // PeekColumn is a column: its name, and its type as the table has it.
@@ -83,8 +96,9 @@ func (p *Peek) MarshalJSON() ([]byte, error) {
 	type plain Peek // without this method
 	return plainJSON(struct {
 		plain
-		Rows []json.RawMessage `json:"rows"`
-	}{plain(*p), rows})
+		Rows      []json.RawMessage `json:"rows"`
+		Malformed []PeekFault       `json:"malformed"`
+	}{plain(*p), rows, p.Malformed})
 }
 
 // peekValue gives times the form that all other times have, with microseconds, as tables keep them.
@@ -122,6 +136,11 @@ func (p *Peek) WriteText(w io.Writer) error {
 		rows.add(cells...)
 	}
 	out.section("", "", rows)
+	faults := &table{headings: []string{"topic", ">partition", ">offset", "why it is malformed"}}
+	for _, f := range p.Malformed {
+		faults.add(printable(f.Topic), number(int64(f.Partition)), number(f.Offset), printable(f.Error))
+	}
+	out.section("", "", faults)
 	return out.to(w)
 }
 

@@ -54,6 +54,11 @@ type Plan struct {
 	// Blocked is the number of offsets that open transactions hold back.
 	Blocked int64       `json:"blocked"`
 	Tables  []PlanTable `json:"tables"`
+	// Format is how values become columns, Columns what the rows of the job have.
+	Format  string       `json:"format"`
+	Columns []PlanColumn `json:"columns"`
+	// Differences are what keeps the table from taking such rows.
+	Differences []string `json:"differences"`
 	// Notes are what a person should know.
 	Notes []string `json:"notes"`
 }
@@ -95,6 +100,14 @@ type PlanTable struct {
 	Exists   bool   `json:"exists"`
 	UUID     string `json:"uuid"`
 	Location string `json:"location"`
+}
+
+// PlanColumn is a column of the rows.
+type PlanColumn struct {
+	Name string `json:"name"`
+	// SQLType is in Spark's words.
+	SQLType  string `json:"sqlType"`
+	Required bool   `json:"required"`
 }
 
 // Type is "plan".
@@ -145,8 +158,30 @@ func (p *Plan) WriteText(w io.Writer) error {
 		ranges.add(printable(r.Topic), number(int64(r.Partition)), number(r.From), number(r.Until), count(r.Records))
 	}
 	out.section("", "  ", ranges)
+	out.section(p.Format+" rows", "  ", p.columns())
+	if len(p.Differences) > 0 {
+		out.linef("\nThe table does not take them:")
+	}
+	for _, d := range p.Differences {
+		out.linef("  %s", printable(d))
+	}
 	out.notes(p.Notes)
 	return out.to(w)
+}
+
+// columns are shown where somebody chose them: those of raw are always the same.
+func (p *Plan) columns() *table {
+	shown := &table{headings: []string{"column", "type", "null"}}
+	for _, c := range p.Columns {
+		required := "may be"
+		if c.Required {
+			required = "never"
+		}
+		if p.Format != "raw" {
+			shown.add(printable(c.Name), printable(c.SQLType), required)
+		}
+	}
+	return shown
 }
 
 // headline is what the run would begin with.

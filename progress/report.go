@@ -55,6 +55,8 @@ type Extra struct {
 	Rows        int64 `json:"rows"`
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
+	// Nulled counts those of the rows whose record was malformed: their columns are null.
+	Nulled int64 `json:"nulled"`
 	// ReadBytes were fetched from Kafka, as sent; WrittenBytes is the size of the data files.
 	ReadBytes    int64 `json:"readBytes"`
 	WrittenBytes int64 `json:"writtenBytes"`
@@ -84,6 +86,8 @@ type Summary struct {
 	Records     int64 `json:"records"`
 	Rows        int64 `json:"rows"`
 	DeadLetters int64 `json:"deadLetters"`
+	Dropped     int64 `json:"dropped"`
+	Nulled      int64 `json:"nulled"`
 	// Bytes is the size of the data files written, Files their number.
 	Bytes int64 `json:"bytes"`
 	Files int64 `json:"files"`

@@ -63,7 +63,7 @@ func (r *Reporter) Committed(report *Batch) {
 		level = slog.LevelInfo
 	}
 	r.options.Log.Log(context.Background(), level, "batch committed", "batch", report.BatchID, "records", report.NumInputRows,
-		"rows", report.Sluice.Rows, "deadLetters", report.Sluice.DeadLetters, "files", report.Sluice.Files, "bytes", report.Sluice.WrittenBytes,
+		"rows", report.Sluice.Rows, "deadLetters", report.Sluice.DeadLetters, "dropped", report.Sluice.Dropped, "nulled", report.Sluice.Nulled, "files", report.Sluice.Files, "bytes", report.Sluice.WrittenBytes,
 		"durationMs", report.BatchDuration, "lag", report.Sluice.Lag, "snapshot", report.Sluice.Snapshot, "replayed", report.Sluice.Replayed)
 	r.write(func(out io.Writer) error {
 		switch {

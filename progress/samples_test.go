@@ -53,7 +53,9 @@ func samplePlan() *Plan {
 		Ranges:         []PlanRange{{"orders", 0, 100, 500_100, 500_000}, {"orders", 1, 200, 500_200, 500_000}},
 		EstimatedBytes: 88_000_000, EstimatedFiles: 4, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12,
 		Tables: []PlanTable{{Role: "main", Name: "sales.orders", Exists: true, UUID: sampleTable, Location: "file:///data/lake/sales.db/orders"}},
-		Notes:  []string{"memory is enough for 2 workers on 8 cores: --memory 576MiB makes all of them work"}}
+		Format: "json", Columns: []PlanColumn{{"order_id", "STRING", true}, {"amount", "DECIMAL(18,2)", false}, {"kafka_offset", "BIGINT", true}},
+		Differences: []string{"the table has no column amount (decimal(18,2))"},
+		Notes:       []string{"memory is enough for 2 workers on 8 cores: --memory 576MiB makes all of them work"}}
 }
 
 func sampleStatus() *Status {
@@ -101,7 +103,8 @@ func samplePeek() *Peek {
 		Rows: [][]any{
 			{Bytes("k1"), Bytes(`{"order_id":"a<b","amount":1.5}`), "orders", int32(0), int64(1_234_567), timestamp, int32(0), []PeekHeader{{"trace", Bytes("t\x1b[31m")}, {"none", nil}}},
 			{Bytes(nil), Bytes{0xff, 0x00, 0x07}, "orders", int32(0), int64(1_234_568), timestamp, int32(0), []PeekHeader{}},
-		}}
+		},
+		Malformed: []PeekFault{}}
 }
 
 func sampleDemo() *Demo {

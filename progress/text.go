@@ -27,6 +27,9 @@ func (b *Batch) line() string {
 	if b.Sluice.Dropped > 0 {
 		s += ", " + count(b.Sluice.Dropped) + " dropped"
 	}
+	if b.Sluice.Nulled > 0 {
+		s += ", " + count(b.Sluice.Nulled) + " malformed"
+	}
 	if b.Sluice.Lag > 0 {
 		s += "; " + count(b.Sluice.Lag) + " left"
 	}
@@ -90,6 +93,8 @@ func (s *Summary) pairs() [][2]string {
 		{"batches", batches},
 		{"records", count(s.Records) + ", " + rate(s.Records, time.Duration(s.DurationMs)*time.Millisecond)},
 		{"rows", count(s.Rows)},
+		{"malformed", malformed(s.Nulled)},
+		{"dropped", nonzero(s.Dropped)},
 		{"dead letters", nonzero(s.DeadLetters)},
 		{"files", count(s.Files) + ", " + size(s.Bytes)},
 		{"lag", known(s.Lag)},
@@ -97,6 +102,14 @@ func (s *Summary) pairs() [][2]string {
 		{"table", joined(s.Table, s.TableLocation)},
 	}
 	return pairs
+}
+
+// malformed says what became of records that are no rows of the schema.
+func malformed(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return count(n) + ", now rows of nulls"
 }
 
 func nonzero(n int64) string {

@@ -44,9 +44,13 @@ type Reader interface {
 type Decoder interface {
 	// Schema is what Decode returns, the same on every call.
 	Schema() columns.Schema
-	// Decode returns the rows of records, valid until the next call.
+	// Decode returns the rows of records, valid until the next call. Records that are no rows are counted there.
 	Decode(records *columns.Records) (*columns.Batch, error)
 }
+
+// NewDecoder makes a decoder for what a plan, or a job, says of the records' values, with or without their headers. An
+// error means that this program cannot do what the plan says.
+type NewDecoder func(value batch.Value, includeHeaders bool) (Decoder, error)
 
 // Sink is the table that batches end up in (lakesink).
 type Sink interface {

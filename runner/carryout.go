@@ -25,6 +25,11 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 
 	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced}
 	results, err := executor.ExecuteAll(ctx, tasks, r.Workers)
+	if err != nil && replayed && r.cures(plan, err) {
+		r.Reporter.Notice("the batch cannot be finished with the settings that it was planned with; it is finished with those that the job has now", "batch", plan.Batch, "error", err)
+		tasks = r.tasksAs(plan, r.Value, r.IncludeHeaders)
+		results, err = executor.ExecuteAll(ctx, tasks, r.Workers)
+	}
 	if err != nil {
 		return err
 	}
@@ -57,15 +62,34 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 
 // tasks are the plan's. What rows they make is the plan's too: a job that was changed since is the next batch's.
 func (r *run) tasks(plan *batch.Plan) []batch.Task {
-	tasks := splitTasks(plan, r.queryID, r.table, r.Workers, r.MinPartitions)
-	headers := r.IncludeHeaders
-	if plan.IncludeHeaders != nil {
-		headers = *plan.IncludeHeaders
+	return r.tasksAs(plan, *settled(plan.Value, &r.Value), *settled(plan.IncludeHeaders, &r.IncludeHeaders))
+}
+
+// settled is the plan's own setting, or the job's where the plan does not tell.
+func settled[T any](plans, jobs *T) *T {
+	if plans != nil {
+		return plans
 	}
+	return jobs
+}
+
+func (r *run) tasksAs(plan *batch.Plan, value batch.Value, headers bool) []batch.Task {
+	tasks := splitTasks(plan, r.queryID, r.table, r.Workers, r.MinPartitions)
 	for i := range tasks {
-		tasks[i].IncludeHeaders = headers
+		tasks[i].Value, tasks[i].IncludeHeaders = value, headers
 	}
 	return tasks
+}
+
+// cures says whether the settings of the job, which are others than the plan's, may finish a batch that failed with the
+// plan's because of a record or of the table's columns. It would otherwise fail forever: a record stays as it is. Nothing
+// of the batch is in the table, so that no record gets two rows by it.
+func (r *run) cures(plan *batch.Plan, failure error) bool {
+	switch batch.ClassOf(failure) {
+	case batch.BadRecords, batch.Inconsistent:
+		return !settled(plan.Value, &r.Value).Equal(r.Value) || *settled(plan.IncludeHeaders, &r.IncludeHeaders) != r.IncludeHeaders
+	}
+	return false
 }
 
 // housekeep does what may fail without harm: the report for monitoring, bounded metadata, old entries.

@@ -109,12 +109,12 @@ func TestATopicThatIsCreatedAgainDuringARunStopsIt(t *testing.T) {
 	w := newWorld()
 	decoders := 0
 	w.refuses(t, batch.DataLoss, func(q *runner.Query) {
-		q.NewDecoder = func(bool) runner.Decoder {
+		q.NewDecoder = func(batch.Value, bool) (runner.Decoder, error) {
 			if len(w.lake.snapshots) == 1 {
 				decoders++
 				w.kafka.recreate(50)
 			}
-			return decoder{}
+			return decoder{}, nil
 		}
 	})
 	if decoders == 0 {

@@ -16,8 +16,8 @@ import (
 type Executor struct {
 	Source Source
 	Sink   Sink
-	// NewDecoder makes the decoder of one task, with or without the records' headers.
-	NewDecoder func(includeHeaders bool) Decoder
+	// NewDecoder makes the decoder of one task.
+	NewDecoder NewDecoder
 	// Advanced is told of records that were read and handed to the files. Optional; called from several goroutines.
 	Advanced func(records int64)
 }
@@ -26,7 +26,11 @@ type Executor struct {
 // yet. Every call is an attempt of its own with files of its own, so repeating it is safe. It fails unless every piece
 // was read to its end.
 func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskResult, error) {
-	decoder, attempt := e.NewDecoder(task.IncludeHeaders), uuid.NewString()
+	decoder, err := e.NewDecoder(task.Value, task.IncludeHeaders)
+	if err != nil {
+		return nil, fmt.Errorf("task %d of batch %d: %w", task.Index, task.Batch, err)
+	}
+	attempt := uuid.NewString()
 	reader, err := e.Source.Read(ctx, task)
 	if err != nil {
 		return nil, fmt.Errorf("open task %d of batch %d for reading: %w", task.Index, task.Batch, err)
@@ -71,6 +75,8 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, wr
 		piece := &result.Pieces[reader.Piece()]
 		piece.Delivered += int64(records.Rows)
 		piece.Rows += int64(rows.Rows)
+		piece.Nulled += int64(rows.Nulled)
+		piece.Dropped += int64(rows.Dropped)
 		if e.Advanced != nil {
 			e.Advanced(int64(records.Rows))
 		}

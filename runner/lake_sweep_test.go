@@ -70,8 +70,8 @@ func (w *lakeWorld) queryOn(s *laketest.Script, beforeCommit func(table.Identifi
 		Sleep: func(context.Context, time.Duration) error { return nil }})
 	q := &runner.Query{
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}}, Sink: lakeSink{ice}, Log: log, Lease: noLease{}, Reporter: said,
-		NewDecoder: func(headers bool) runner.Decoder { return decode.NewRaw(headers) },
-		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, MaxOffsetsPerTrigger: 4,
+		NewDecoder: func(value batch.Value, headers bool) (runner.Decoder, error) { return decode.New(value, headers) },
+		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 4,
 			Workers: 2, MinPartitions: 2, Grace: time.Minute, TableName: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
 	}
 	if w.mutate != nil {

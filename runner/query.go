@@ -25,6 +25,9 @@ type Options struct {
 	Isolation batch.Isolation
 	// IncludeHeaders is what the rows of new plans have; a replay keeps its plan's.
 	IncludeHeaders bool
+	// Value says how the values of new plans' records become columns; a replay keeps its plan's, unless it cannot be
+	// finished with them.
+	Value batch.Value
 	// MaxOffsetsPerTrigger bounds the offsets of a batch, 0 for no bound.
 	MaxOffsetsPerTrigger int64
 	// MaxBatches bounds the batches of a run, MaxDuration the time after which no further one begins; 0 for no bound.
@@ -63,8 +66,7 @@ type Query struct {
 	Log      Log
 	Lease    Lease
 	Reporter Reporter
-	// NewDecoder makes the decoder of one task, with or without the records' headers.
-	NewDecoder func(includeHeaders bool) Decoder
+	NewDecoder NewDecoder
 	Options
 }
 

@@ -78,12 +78,13 @@ func asking(seen *[]bool) func(*runner.Query) {
 	var mu sync.Mutex
 	return func(q *runner.Query) {
 		makes := q.NewDecoder
-		q.NewDecoder = func(headers bool) runner.Decoder {
-			return decoding{makes(headers), func() {
+		q.NewDecoder = func(value batch.Value, headers bool) (runner.Decoder, error) {
+			d, err := makes(value, headers)
+			return decoding{d, func() {
 				mu.Lock()
 				defer mu.Unlock()
 				*seen = slices.Compact(append(*seen, headers))
-			}}
+			}}, err
 		}
 	}
 }
@@ -137,7 +138,7 @@ func TestAReplayKeepsItsHeaders(t *testing.T) {
 type silentLog struct{ runner.Log }
 
 func (l silentLog) WritePlan(ctx context.Context, plan *batch.Plan) error {
-	plan.IncludeHeaders = nil
+	plan.IncludeHeaders, plan.Value = nil, nil
 	return l.Log.WritePlan(ctx, plan)
 }
 

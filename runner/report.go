@@ -43,6 +43,7 @@ func (r *run) report(plan *batch.Plan, results []batch.TaskResult, replayed bool
 			extra.Rows += p.Rows
 			extra.DeadLetters += p.DeadLetters
 			extra.Dropped += p.Dropped
+			extra.Nulled += p.Nulled
 		}
 		for _, f := range result.Files {
 			extra.Files++
@@ -90,6 +91,8 @@ func (r *run) count(b *progress.Batch) {
 	s.Records += b.NumInputRows
 	s.Rows += b.Sluice.Rows
 	s.DeadLetters += b.Sluice.DeadLetters
+	s.Dropped += b.Sluice.Dropped
+	s.Nulled += b.Sluice.Nulled
 	s.Bytes += b.Sluice.WrittenBytes
 	s.Files += b.Sluice.Files
 }

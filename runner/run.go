@@ -125,7 +125,11 @@ func (r *run) shape(ctx context.Context) error {
 	if r.shaped {
 		return nil
 	}
-	if err := r.Sink.Create(ctx, r.NewDecoder(r.IncludeHeaders).Schema()); err != nil {
+	decoder, err := r.NewDecoder(r.Value, r.IncludeHeaders)
+	if err != nil {
+		return err
+	}
+	if err := r.Sink.Create(ctx, decoder.Schema()); err != nil {
 		return err
 	}
 	r.shaped = true
@@ -201,8 +205,8 @@ func (r *run) publish(ctx context.Context, plan *batch.Plan) error {
 	}
 	plan.Tables = map[string]string{mainTable: r.table.UUID}
 	plan.Isolation, plan.MaxOffsets, plan.LeaseEpoch = r.Isolation, r.MaxOffsetsPerTrigger, r.epoch
-	headers := r.IncludeHeaders
-	plan.IncludeHeaders = &headers
+	headers, value := r.IncludeHeaders, r.Value
+	plan.IncludeHeaders, plan.Value = &headers, &value
 	plan.TimestampMs, plan.TableSequence = r.Now().UnixMilli(), r.table.Sequence
 	plan.Nonce, plan.Accepted = uuid.NewString(), r.accepted
 	if err := r.Log.WritePlan(ctx, plan); err != nil {

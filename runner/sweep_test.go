@@ -71,8 +71,8 @@ func (w *world) query(g *gate, m mutant) (*runner.Query, *notices) {
 	log := w.log(g, m)
 	return &runner.Query{
 		Source: &source{kafka: w.kafka, gate: g}, Sink: &sink{lake: w.lake, gate: g, mutant: m, log: log}, Log: log, Lease: noLease{}, Reporter: said,
-		NewDecoder: func(bool) runner.Decoder { return decoder{} },
-		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: "lake", Isolation: batch.ReadCommitted, MaxOffsetsPerTrigger: 5, Workers: 1, Grace: time.Minute,
+		NewDecoder: func(batch.Value, bool) (runner.Decoder, error) { return decoder{}, nil },
+		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: "lake", Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 5, Workers: 1, Grace: time.Minute,
 			TableName: "t", Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }, ExitCode: func(err error) int { return min(1, len(fmt.Sprint(err))) }},
 	}, said
 }

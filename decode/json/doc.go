@@ -14,6 +14,9 @@
 //	  \ud800 without its other half       malformed (encoding), likewise
 //	  NaN, Infinity, 01, +1, .5, 1.       malformed (syntax); so are comments, trailing commas, single quotes
 //	  more than MaxDepth levels           malformed (depth); 100 by default, the root is the first
+//	  many more values than bytes         malformed (size): a field that is left out takes room in the columns too. A record may leave
+//	                                      out eight values for each of its bytes, and besides four times as many as the schema has
+//	                                      columns; [{},{},…] of a wide struct leaves out more
 //	  a long string, a long number        has no limit but the record's own size, and costs time in its length alone
 //	names
 //	  case, normal form                   count: id is neither ID nor another Unicode spelling of it

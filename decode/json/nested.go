@@ -63,7 +63,9 @@ func (p *Parser) missing(n *node, children []columns.Array, row int) bool {
 		if f.required {
 			return p.fail(malformed.Missing, p.i-1, "the field is not there, and it is required") || p.at(step{name: f.name})
 		}
-		a.AppendNothing(f.typ)
+		if !p.nothing(f, a, p.i-1) {
+			return p.at(step{name: f.name})
+		}
 	}
 	return true
 }

@@ -63,7 +63,7 @@ func Compile(schema columns.Schema, o Options) (*Parser, error) {
 			return nil, fmt.Errorf("json: a format is given for column %s, which the schema does not have", path)
 		}
 	}
-	return &Parser{schema: schema, root: root, unknown: o.Unknown, zone: o.Zone, numbersInText: o.NumbersInText, cut: o.CutFractions,
+	return &Parser{schema: schema, root: root, leaves: root.count(), unknown: o.Unknown, zone: o.Zone, numbersInText: o.NumbersInText, cut: o.CutFractions,
 		scanner: scanner{limit: o.MaxDepth}}, nil
 }
 
@@ -74,6 +74,19 @@ func sorted(formats map[string]string) []string {
 	}
 	slices.Sort(paths)
 	return paths
+}
+
+// count fills in leaves, and returns how many columns without columns inside them there are.
+func (n *node) count() int {
+	below := 0
+	for i := range n.children {
+		below += n.children[i].count()
+	}
+	below = max(1, below)
+	if n.leaves = 1; n.reads == readsStruct {
+		n.leaves = below
+	}
+	return below
 }
 
 // reads says what in a record becomes a value of a node.
@@ -108,6 +121,8 @@ type node struct {
 	// format is how dates and timestamps are written.
 	format format
 	name   string
+	// leaves is how many values a null of the column takes, at least 1.
+	leaves int
 	// path is where it stands in the schema.
 	path string
 }

@@ -19,6 +19,9 @@ type Parser struct {
 	zone          *time.Location
 	numbersInText bool
 	cut           bool
+	// leaves is how many columns the schema has that have none inside them; room is how many more values the record in
+	// hand may leave out.
+	leaves, room int
 
 	// name holds a name without its escapes, bytes what base64 stands for.
 	name, bytes []byte
@@ -43,6 +46,7 @@ func (p *Parser) Schema() columns.Schema { return p.schema }
 // values of all rows in dst must be fewer than 2 GiB, so that offsets fit.
 func (p *Parser) Append(dst []columns.Array, value []byte) error {
 	p.b, p.i, p.depth, p.path = value, 0, 0, p.path[:0]
+	p.room = perByte*len(value) + perColumn*p.leaves
 	row := dst[0].Len
 	if p.record(dst, row) {
 		p.b = nil
@@ -183,6 +187,21 @@ func (p *Parser) null(n *node, a *columns.Array) bool {
 	}
 	if n.required {
 		return p.fail(malformed.Null, at, "null, and the column is required")
+	}
+	return p.nothing(n, a, at)
+}
+
+// How many values a record may leave out, by its bytes and by the columns of the schema: leaving many out takes few bytes,
+// and each takes room in the columns.
+const (
+	perByte   = 8
+	perColumn = 4
+)
+
+// nothing adds a null for what the record, at byte at, leaves out or says is null.
+func (p *Parser) nothing(n *node, a *columns.Array, at int) bool {
+	if p.room -= n.leaves; p.room < 0 {
+		return p.fail(malformed.Size, at, "the record leaves out more values than %d for each of its bytes", perByte)
 	}
 	a.AppendNothing(n.typ)
 	return true

@@ -19,6 +19,7 @@ const (
 	Syntax    Reason = "syntax"    // the bytes are not of the format
 	Encoding  Reason = "encoding"  // text is not UTF-8, or has half a surrogate pair
 	Depth     Reason = "depth"     // nested deeper than the limit
+	Size      Reason = "size"      // many more values than bytes
 	Duplicate Reason = "duplicate" // a name or a map's key comes twice
 	Missing   Reason = "missing"   // a required field is not there
 	Null      Reason = "null"      // a required field is null

@@ -1,0 +1,44 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Value says how the values of records become columns. A plan carries it, so that a replay makes the rows that were
+// planned, whatever has become of the job. All of it was checked when it was written; there are no secrets in it.
+type Value struct {
+	// Format is raw, string or json.
+	Format string `json:"format"`
+	// Schema is the columns of json, in Spark's DDL.
+	Schema string `json:"schema,omitempty"`
+	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail; empty where the format has no
+	// such choice.
+	OnMalformed    string `json:"onMalformed,omitempty"`
+	OnTombstone    string `json:"onTombstone,omitempty"`
+	OnUnknownField string `json:"onUnknownField,omitempty"`
+	// IncludeRawValue adds the bytes that the columns were read from.
+	IncludeRawValue bool      `json:"includeRawValue,omitempty"`
+	JSON            JSONValue `json:"json,omitzero"`
+}
+
+// JSONValue is how JSON is read where the format's own rules do not suffice. Its zero value is those rules.
+type JSONValue struct {
+	TimestampFormat string `json:"timestampFormat,omitempty"`
+	DateFormat      string `json:"dateFormat,omitempty"`
+	// ColumnFormats overrides the two for single columns, by path.
+	ColumnFormats map[string]string `json:"columnFormats,omitempty"`
+	// TimeZone is that of local times, by its name in the IANA database.
+	TimeZone string `json:"timeZone,omitempty"`
+	MaxDepth int    `json:"maxDepth,omitempty"`
+	// NumbersInText takes "5" for 5, CutFractions drops what is finer than a microsecond.
+	NumbersInText bool `json:"numbersInText,omitempty"`
+	CutFractions  bool `json:"cutFractions,omitempty"`
+}
+
+// Equal reports whether both make the same rows of the same records.
+func (v Value) Equal(other Value) bool {
+	a, errA := json.Marshal(v)
+	b, errB := json.Marshal(other)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}

@@ -1,0 +1,60 @@
+package cmd
+
+import (
+	"context"
+
+	"sluice/batch"
+	"sluice/decode/ddl"
+	"sluice/progress"
+	"sluice/runner"
+)
+
+// misfit makes it the refusal of an outlook if the table does not take the rows of the batch that comes next. An open plan
+// has settings of its own, and those of the job where they do not do.
+func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
+	if !o.Table.Exists || o.Refusal != nil || o.Replay == nil && o.Next == nil {
+		return nil
+	}
+	value, headers := valueOf(&l.job.Value), l.job.Source.IncludeHeaders
+	if plan := o.Replay; plan != nil && l.takes(ctx, *settled(plan.Value, &value), *settled(plan.IncludeHeaders, &headers)) == nil {
+		return nil
+	}
+	err := l.takes(ctx, value, headers)
+	if batch.ClassOf(err) == batch.Inconsistent {
+		o.Refusal, err = err, nil
+	}
+	return err
+}
+
+func settled[T any](plans, jobs *T) *T {
+	if plans != nil {
+		return plans
+	}
+	return jobs
+}
+
+func (l *pipeline) takes(ctx context.Context, value batch.Value, headers bool) error {
+	d, err := newDecoder(value, headers)
+	if err != nil {
+		return err
+	}
+	return l.sink.Fits(ctx, d.Schema())
+}
+
+// showRows adds what records become to a plan.
+func (l *pipeline) showRows(ctx context.Context, shown *progress.Plan, o *runner.Outlook) error {
+	d, err := l.decoder()
+	if err != nil {
+		return err
+	}
+	shown.Format, shown.Columns, shown.Differences = l.job.Value.Format, []progress.PlanColumn{}, []string{}
+	for _, f := range d.Schema() {
+		shown.Columns = append(shown.Columns, progress.PlanColumn{Name: f.Name, SQLType: ddl.FormatType(f.Type), Required: f.Required})
+	}
+	if !o.Table.Exists {
+		return nil
+	}
+	differences, err := l.sink.Differences(ctx, d.Schema())
+	shown.Differences = append(shown.Differences, differences...)
+	return err
+}

@@ -1,0 +1,183 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/decode/ddl"
+	"sluice/decode/json"
+	"sluice/decode/malformed"
+)
+
+// The formats.
+const (
+	FormatRaw    = "raw"
+	FormatString = "string"
+	FormatJSON   = "json"
+)
+
+// Decoder turns records into rows: Raw or Typed.
+type Decoder interface {
+	// Schema is what Decode returns, the same on every call.
+	Schema() columns.Schema
+	// Decode returns the rows of records, valid until the next call.
+	Decode(records *columns.Records) (*columns.Batch, error)
+}
+
+// New makes the decoder that a plan or a job asks for. The error is the first of Problems; a job was checked before, so
+// that it then is of a plan which another version of sluice has made.
+func New(value batch.Value, includeHeaders bool) (Decoder, error) {
+	return newDecoder(value, TypedOptions{Headers: includeHeaders})
+}
+
+// Lenient is New for whoever only looks: records that are no rows become rows of nulls whatever the policies say, and told
+// hears which and why.
+func Lenient(value batch.Value, includeHeaders bool, told func(records *columns.Records, row int, why *malformed.Error)) (Decoder, error) {
+	return newDecoder(value, TypedOptions{Headers: includeHeaders, Lenient: told})
+}
+
+func newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
+	if value.Format == FormatRaw {
+		return NewRaw(o.Headers), nil
+	}
+	s := settings{value: value}
+	if s.check(); len(s.problems) > 0 {
+		return nil, &s.problems[0]
+	}
+	o.RawValue = value.IncludeRawValue
+	o.OnMalformed, o.OnTombstone = policies[value.OnMalformed], policies[value.OnTombstone]
+	return NewTyped(s.parser, o)
+}
+
+// policies are the words for what becomes of records that are no row.
+var policies = map[string]Policy{"fail": Fail, "null": AsNull, "keep": AsNull, "drop": Drop}
+
+// Problem is a setting that cannot be used.
+type Problem struct {
+	// Setting is its path below value, such as schema or json.timeZone.
+	Setting string
+	// Err says why; a *ddl.Error where the text of a schema is wrong.
+	Err error
+}
+
+// Error is setting and reason.
+func (p *Problem) Error() string { return fmt.Sprintf("value.%s: %v", p.Setting, p.Err) }
+
+// Unwrap is the reason.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// Problems lists what is wrong with settings, nothing if New takes them.
+func Problems(value batch.Value) []Problem {
+	if value.Format == FormatRaw {
+		return nil
+	}
+	s := settings{value: value}
+	s.check()
+	return s.problems
+}
+
+// settings are checked one after the other, so that each fault stands where it was made.
+type settings struct {
+	value    batch.Value
+	parser   Parser
+	problems []Problem
+}
+
+func (s *settings) problem(setting string, err error) {
+	s.problems = append(s.problems, Problem{Setting: setting, Err: err})
+}
+
+func (s *settings) check() {
+	s.word("onMalformed", s.value.OnMalformed, "fail", "null")
+	s.word("onTombstone", s.value.OnTombstone, "keep", "drop")
+	switch s.value.Format {
+	case FormatString:
+		s.parser = text{}
+	case FormatJSON:
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail")
+		s.checkJSON()
+	default:
+		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))
+	}
+	if len(s.problems) == 0 {
+		s.checkRows()
+	}
+}
+
+func (s *settings) word(setting, word string, known ...string) {
+	for _, k := range known {
+		if word == k {
+			return
+		}
+	}
+	s.problem(setting, fmt.Errorf("%q is not known: want %s", word, strings.Join(known, " or ")))
+}
+
+func (s *settings) checkJSON() {
+	zone, err := zoneOf(s.value.JSON.TimeZone)
+	if err != nil {
+		s.problem("json.timeZone", err)
+	}
+	schema, err := ddl.Parse(s.value.Schema)
+	if err != nil {
+		s.problem("schema", err)
+		return
+	}
+	j, o := &s.value.JSON, json.Options{Zone: zone}
+	if s.value.OnUnknownField == "fail" {
+		o.Unknown = func(string, []byte, []byte) bool { return false }
+	}
+	if !s.compile("schema", schema, o) {
+		return
+	}
+	// Each is checked alone, so that another's fault does not stand in for its own.
+	s.compile("json.maxDepth", schema, json.Options{MaxDepth: j.MaxDepth})
+	s.compile("json.timestampFormat", schema, json.Options{Timestamps: j.TimestampFormat})
+	s.compile("json.dateFormat", schema, json.Options{Dates: j.DateFormat})
+	s.compile("json.columnFormats", schema, json.Options{Formats: j.ColumnFormats})
+	o.MaxDepth, o.Timestamps, o.Dates, o.Formats = j.MaxDepth, j.TimestampFormat, j.DateFormat, j.ColumnFormats
+	o.NumbersInText, o.CutFractions = j.NumbersInText, j.CutFractions
+	if len(s.problems) == 0 {
+		s.compile("json", schema, o)
+	}
+}
+
+func (s *settings) compile(setting string, schema columns.Schema, o json.Options) bool {
+	parser, err := json.Compile(schema, o)
+	if err != nil {
+		s.problem(setting, errors.New(strings.TrimPrefix(err.Error(), "json: ")))
+		return false
+	}
+	s.parser = parser
+	return true
+}
+
+// zoneOf is a zone of the IANA database; UTC if name is empty. The host's own zone has no name that means the same on
+// another host.
+func zoneOf(name string) (*time.Location, error) {
+	if name == "Local" {
+		return nil, errors.New("Local is another zone on another host: name one, such as Europe/Berlin")
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no time zone %q: want a name of the IANA database, such as Europe/Berlin", name)
+	}
+	return zone, nil
+}
+
+// checkRows tries the columns together with those about the record, then with the policy.
+func (s *settings) checkRows() {
+	o := TypedOptions{Headers: true, RawValue: true, OnTombstone: Drop}
+	if _, err := NewTyped(s.parser, o); err != nil {
+		s.problem("schema", err)
+		return
+	}
+	o.OnMalformed = policies[s.value.OnMalformed]
+	if _, err := NewTyped(s.parser, o); err != nil {
+		s.problem("onMalformed", err)
+	}
+}
