@@ -120,10 +120,12 @@ func TestAMalformedRecordStopsTheRunUntilItIsCured(t *testing.T) {
 		nulled int
 		want   string
 	}{
-		"by the policy":  {func(p *pipeline) *pipeline { return p.with("--set", "value.onMalformed=null") }, 1, "null"},
-		"by an option":   {func(p *pipeline) *pipeline { return p.with("--set", "value.json.numbersInText=true") }, 0, `"5.00"`},
-		"by the schema":  {func(p *pipeline) *pipeline { return p.with("--value-schema", "order_id BIGINT") }, 0, "null"},
-		"by both at all": {func(p *pipeline) *pipeline { return p.with("--value-schema", "order_id BIGINT", "--set", "value.onMalformed=null") }, 0, "null"},
+		"by the policy": {func(p *pipeline) *pipeline { return p.with("--set", "value.onMalformed=null") }, 1, "null"},
+		"by an option":  {func(p *pipeline) *pipeline { return p.with("--set", "value.json.numbersInText=true") }, 0, `"5.00"`},
+		"by the schema": {func(p *pipeline) *pipeline { return p.with("--value-schema", "order_id BIGINT") }, 0, "null"},
+		"by both at all": {func(p *pipeline) *pipeline {
+			return p.with("--value-schema", "order_id BIGINT", "--set", "value.onMalformed=null")
+		}, 0, "null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

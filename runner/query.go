@@ -61,11 +61,11 @@ var ErrInterrupted = errors.New("stopped before everything available was read; t
 
 // Query is a named job, topics to table. One value serves one run.
 type Query struct {
-	Source   Source
-	Sink     Sink
-	Log      Log
-	Lease    Lease
-	Reporter Reporter
+	Source     Source
+	Sink       Sink
+	Log        Log
+	Lease      Lease
+	Reporter   Reporter
 	NewDecoder NewDecoder
 	Options
 }
