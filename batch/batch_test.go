@@ -24,7 +24,7 @@ func TestLedgerSurvivesItsPropertiesWhateverItsSize(t *testing.T) {
 		for p := range partitions {
 			topic := fmt.Sprintf("topic-%d", p%7)
 			l.TopicIDs[topic] = "id of " + topic
-			l.Accounts[tp(topic, int32(p))] = Account{First: int64(p), Next: math.MaxInt64 - int64(p), Epoch: int32(p % 3), Rows: 1 << 50, DeadLetters: 2, Dropped: 3, Lost: 4}
+			l.Accounts[tp(topic, int32(p))] = Account{First: int64(p), Next: math.MaxInt64 - int64(p), Epoch: int32(p % 3), Rows: 1 << 50, DeadLetters: 2, Dropped: 3, Lost: 4, Nulled: int64(p % 2)}
 		}
 		props, err := l.Properties()
 		if err != nil {

@@ -39,6 +39,30 @@ func goldenPlan(t *testing.T, n int64) *batch.Plan {
 	return plan
 }
 
+// A plan says what becomes of values; plans of before do not, and what a newer program says beyond this one is refused.
+func TestAPlanSaysHowValuesBecomeColumns(t *testing.T) {
+	s := checkpoint.NewMemory("value")
+	for n, value := range []*batch.Value{nil, {Format: "raw"}, {Format: "json", Schema: "a INT,\nb STRING COMMENT 'it''s \"b\"'", OnMalformed: "null", OnTombstone: "drop", OnUnknownField: "fail", IncludeRawValue: true,
+		JSON: batch.JSONValue{TimestampFormat: "epochMillis", DateFormat: "yyyyMMdd", ColumnFormats: map[string]string{"b": "json"}, TimeZone: "Europe/Berlin", MaxDepth: 7, NumbersInText: true, CutFractions: true}}} {
+		plan := goldenPlan(t, int64(n))
+		plan.Value = value
+		noError(t, checkpoint.NewLog(s).WritePlan(t.Context(), plan))
+		got, err := checkpoint.NewLog(s).ReadPlan(t.Context(), int64(n))
+		noError(t, err)
+		if !reflect.DeepEqual(got, plan) {
+			t.Errorf("plan %d: got %+v, want %+v", n, got.Value, value)
+		}
+		if text := get(t, s, fmt.Sprintf("offsets/%d", n)); strings.Contains(text, "sluice.value") != (value != nil) {
+			t.Errorf("plan %d is %s", n, text)
+		}
+	}
+	for _, value := range []string{`{"format":"json","onMalformedKey":"fail"}`, `{"format":"json","json":{"lenient":true}}`, `{"schema":"a INT"}`, `{`, `[]`} {
+		if got, err := checkpoint.ParseValue(value); err == nil {
+			t.Errorf("%s: got %+v, want an error", value, got)
+		}
+	}
+}
+
 const goldenQuery = "3e7c0f52-9d0b-4f0c-8a4e-2b7f7f3f1c55"
 
 // Plans of before do not say whether their rows have headers; those of now do, and a plan rebuilt after them has no say.

@@ -239,7 +239,7 @@ func TestChoicesThatCannotWorkAreRefused(t *testing.T) {
 	}{
 		"nulls in a required column": {"a INT, id BIGINT NOT NULL", decode.TypedOptions{OnMalformed: decode.AsNull}, "column id is NOT NULL"},
 		"silent drops":               {"a INT", decode.TypedOptions{OnMalformed: decode.Drop}, "silently"},
-		"a name that is taken":       {"Kafka_Offset BIGINT", decode.TypedOptions{}, "kafka_offset"},
+		"a name that is taken":       {"Kafka_Offset BIGINT", decode.TypedOptions{}, "a column Kafka_Offset"},
 		"headers of nothing":         {"a INT", decode.TypedOptions{Headers: true, NoMetadata: true}, "headers"},
 		"nobody takes rejects":       {"a INT", decode.TypedOptions{OnMalformed: decode.Reject}, "nothing takes them"},
 		"nobody takes tombstones":    {"a INT", decode.TypedOptions{OnTombstone: decode.Reject}, "nothing takes them"},

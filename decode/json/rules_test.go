@@ -2,6 +2,7 @@ package json_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -246,6 +247,26 @@ func TestCompileRefusesWhatCannotBeRead(t *testing.T) {
 	} {
 		if _, err := json.Compile(c.schema, c.options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want one that says %q", name, err, c.want)
+		}
+	}
+}
+
+// [{},{},…] of a wide struct would take a thousand times the record's size: few bytes must not take much memory.
+func TestARecordThatLeavesOutMuchMoreThanItHasIsMalformed(t *testing.T) {
+	var fields []string
+	for i := range 1000 {
+		fields = append(fields, fmt.Sprintf("f%d: BIGINT", i))
+	}
+	p := mustCompile(t, "a ARRAY<STRUCT<"+strings.Join(fields, ", ")+">>, m MAP<STRING, STRUCT<"+strings.Join(fields, ", ")+">>, s STRUCT<s: STRUCT<"+strings.Join(fields, ", ")+">>", json.Options{})
+	list := func(n int, element string) string {
+		return `{"a":[` + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]}"
+	}
+	wantFault(t, p, list(1000, "{}"), fault{"size", "a[36].f60", 115, "8 for each of its bytes"})
+	wantFault(t, p, list(1000, "null"), fault{"size", "a[52]", 266, "8 for each of its bytes"})
+	for _, record := range []string{`{}`, `{"s":{}}`, `{"a":[{},{},null]}`, list(100, `{"f0":123456789,`+strings.Repeat(" ", 120)+`"f1":1}`)} {
+		dst := columns.Make(p.Schema())
+		if err := p.Append(dst, []byte(record)); err != nil {
+			t.Errorf("%.80q: %v", record, err)
 		}
 	}
 }
