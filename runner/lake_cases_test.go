@@ -3,11 +3,13 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 	"github.com/apache/iceberg-go/table/compaction"
@@ -100,6 +102,17 @@ func (w *lakeWorld) change(t *testing.T, do func(*table.Transaction) error) {
 // append adds rows of another topic, as some other program would.
 func (w *lakeWorld) append(t *testing.T, n int64) {
 	t.Helper()
+	w.appendWith(t, n, nil)
+}
+
+// appendSpark adds rows as Spark does in a batch of a streaming query.
+func (w *lakeWorld) appendSpark(t *testing.T, id string, epoch int) {
+	t.Helper()
+	w.appendWith(t, 2, iceberg.Properties{"spark.sql.streaming.queryId": id, "spark.sql.streaming.epochId": fmt.Sprint(epoch)})
+}
+
+func (w *lakeWorld) appendWith(t *testing.T, n int64, summary iceberg.Properties) {
+	t.Helper()
 	records := &columns.Records{Topic: "elsewhere", Rows: int(n)}
 	records.Key.Kind, records.Value.Kind = columns.Binary, columns.Binary
 	for o := range n {
@@ -126,7 +139,7 @@ func (w *lakeWorld) append(t *testing.T, n int64) {
 		t.Fatal(err)
 	}
 	w.change(t, func(tx *table.Transaction) error {
-		return tx.AddFiles(t.Context(), []string{files[0].Path}, nil, false)
+		return tx.AddFiles(t.Context(), []string{files[0].Path}, summary, false)
 	})
 }
 
