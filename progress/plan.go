@@ -84,6 +84,8 @@ type PlanRange struct {
 	Until     int64  `json:"until"`
 	// Records is Until - From, an upper bound.
 	Records int64 `json:"records"`
+	// Blocked is the number of offsets in the partition that open transactions hold back.
+	Blocked int64 `json:"blocked"`
 }
 
 // PlanTable is an output.
@@ -140,11 +142,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 		pairs = append(pairs, [2]string{"table", text})
 	}
 	out.pairs("  ", pairs)
-	ranges := &table{headings: []string{"topic", ">partition", ">from", ">until", ">records"}}
+	ranges := &table{headings: []string{"topic", ">partition", ">from", ">until", ">records", ">held back"}}
 	for _, r := range p.Ranges {
-		ranges.add(printable(r.Topic), number(int64(r.Partition)), number(r.From), number(r.Until), count(r.Records))
+		ranges.add(printable(r.Topic), number(int64(r.Partition)), number(r.From), number(r.Until), count(r.Records), nonzero(r.Blocked))
 	}
-	out.section("", "  ", ranges)
+	out.section("", "  ", ranges.trimmed())
 	out.notes(p.Notes)
 	return out.to(w)
 }
