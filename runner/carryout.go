@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"sluice/batch"
@@ -37,7 +38,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	// From here on the batch is finished even if ctx is cancelled, within the grace.
 	ctx, cancel := outlive(ctx, r.Grace)
 	defer cancel()
-	applied, err := r.Sink.Commit(ctx, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: results, TableUUID: r.table.UUID})
+	applied, err := r.commit(ctx, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: results, TableUUID: r.table.UUID})
 	if err != nil {
 		return err
 	}
@@ -66,6 +67,34 @@ func (r *run) tasks(plan *batch.Plan) []batch.Task {
 		tasks[i].IncludeHeaders = headers
 	}
 	return tasks
+}
+
+// lastWords is how long a sink has, when the grace is over, to say what it knows of the commit in hand.
+const lastWords = 5 * time.Second
+
+// commit makes a batch part of the table. A sink waits for an answer longer than any grace, since it wants to know: once
+// the grace is over, nobody does, and the process may end. Should the commit still land, the next run finds it.
+func (r *run) commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
+	type answer struct {
+		applied *batch.Applied
+		err     error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		applied, err := r.Sink.Commit(ctx, c)
+		answered <- answer{applied, err}
+	}()
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, func() { close(over) }) })
+	defer stop()
+	select {
+	case a := <-answered:
+		return a.applied, a.err
+	case <-over:
+		return nil, &batch.Fault{Class: batch.UnknownOutcome,
+			Message: fmt.Sprintf("batch %d may or may not be in table %s: its commit was not answered before the run had to end (%v)", c.Plan.Batch, r.TableName, context.Cause(ctx)),
+			Hint:    "run again: the next run finds out and goes on; nothing was deleted"}
+	}
 }
 
 // housekeep does what may fail without harm: the report for monitoring, bounded metadata, old entries.
