@@ -21,6 +21,7 @@ const (
 	keyRun         = "sluice.run-id"
 	keyRecords     = "sluice.records"
 	keyDeadLetters = "sluice.dead-letters"
+	keyAccepted    = "sluice.accepted" // only where somebody has decided about rows that the table lost
 	keySparkQuery  = "spark.sql.streaming.queryId"
 	keySparkEpoch  = "spark.sql.streaming.epochId"
 )

@@ -125,9 +125,13 @@ func summaryOf(c *batch.Commit) iceberg.Properties {
 		}
 	}
 	n := strconv.FormatInt(c.Plan.Batch, 10)
-	return iceberg.Properties{keyQuery: c.Query, keyName: c.Name, keyBatch: n, keyPlan: c.Plan.Hash, keyRun: c.Run,
+	p := iceberg.Properties{keyQuery: c.Query, keyName: c.Name, keyBatch: n, keyPlan: c.Plan.Hash, keyRun: c.Run,
 		keyRecords: strconv.FormatInt(rows, 10), keyDeadLetters: strconv.FormatInt(deadLetters, 10),
 		keySparkQuery: c.Query, keySparkEpoch: n}
+	if c.Plan.Accepted != nil {
+		p[keyAccepted] = c.Plan.Accepted.String()
+	}
+	return p
 }
 
 // keepBooks puts the ledger into the same commit.

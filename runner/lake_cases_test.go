@@ -2,8 +2,10 @@ package runner_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -291,6 +293,7 @@ func TestARollbackOfARealTableIsAskedAbout(t *testing.T) {
 		if err != nil || !s.CaughtUp {
 			t.Fatalf("%s: got %+v, %v", choice, s, err)
 		}
+		w.tellsOf(t, s.FirstBatch, choice)
 		if choice == batch.Reread {
 			w.drain(t, nil) // and judge
 		} else if s.Records != 2 {
@@ -300,6 +303,38 @@ func TestARollbackOfARealTableIsAskedAbout(t *testing.T) {
 			t.Errorf("%s: the run after it got %+v, %v", choice, s, err)
 		}
 	}
+}
+
+// tellsOf fails the test unless the snapshot and the report of a batch, and of no other, tell what was decided.
+func (w *lakeWorld) tellsOf(t *testing.T, n int64, choice batch.Choice) {
+	t.Helper()
+	told := map[string]string{}
+	for _, s := range w.table(t).Metadata().Snapshots() {
+		if text, ok := s.Summary.Properties["sluice.accepted"]; ok {
+			told[s.Summary.Properties["sluice.batch-id"]] = text
+		}
+	}
+	accepted := w.plan(t, n).Accepted
+	want, err := json.Marshal(accepted)
+	if err != nil || accepted == nil || accepted.Choice != choice || !maps.Equal(told, map[string]string{fmt.Sprint(n): string(want)}) {
+		t.Errorf("%s: the snapshots say %v, want %s of batch %d (%v)", choice, told, want, n, err)
+	}
+	for i := range n + 1 {
+		text, err := checkpoint.NewLog(w.store).Progress(t.Context(), i)
+		if err != nil || strings.Contains(string(text), `"accepted":`+string(want)) != (i == n) {
+			t.Errorf("%s: the report of batch %d is %s, %v", choice, i, text, err)
+		}
+	}
+}
+
+// plan reads a plan as it is stored.
+func (w *lakeWorld) plan(t *testing.T, n int64) *batch.Plan {
+	t.Helper()
+	plan, err := checkpoint.NewLog(w.store).ReadPlan(t.Context(), n)
+	if err != nil || plan == nil {
+		t.Fatalf("plan %d: got %v, %v", n, plan, err)
+	}
+	return plan
 }
 
 // rows counts the rows that a reader of the table sees.
