@@ -37,7 +37,7 @@ func (d *deaf) Commit(ctx context.Context, c *batch.Commit) (applied *batch.Appl
 // A catalog that does not answer is not waited for beyond the grace: a scheduler that has asked a run to end kills it soon.
 // What becomes of the commit is for the next run to find out, and it may become something at any time: also after that.
 func TestACommitThatOutlivesTheGraceIsGivenUp(t *testing.T) {
-	for _, cause := range []error{leaseToldStop, leaseTaken} {
+	for _, cause := range []error{errToldToStop, leaseTaken} {
 		for _, applies := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
@@ -82,7 +82,7 @@ func TestWhatASinkKnowsOfItsCommitIsTheAnswerAfterTheGraceToo(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			found := &batch.Fault{Class: class, Message: "found", Hint: "look"}
 			c := &cutOff{at: "commit", answer: func(context.Context) error { return found }}
-			if _, err := newWorld().cutShort(c, leaseToldStop); err != found {
+			if _, err := newWorld().cutShort(c, errToldToStop); err != found {
 				t.Errorf("got %v, want %v", err, found)
 			}
 		})
