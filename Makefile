@@ -7,6 +7,7 @@ raced := ./offsets ./batch ./columns ./checkpoint/... ./kafkasrc ./runner ./prog
 integrated = $(shell grep -rl --exclude-dir=.rig --include='*_test.go' '^//go:build integration' . | xargs -n 1 dirname | sort -u)
 soaked = $(shell grep -rlE --exclude-dir=.rig --include='*_test.go' '^//go:build .*soak' . | xargs -n 1 dirname | sort -u)
 timeout := -timeout 20m
+crashes := Struck|Stall|Sweep|Mutant|Crash|Kill
 
 .DEFAULT_GOAL := help
 .PHONY: help build test race integration lint bench crash demo soak rig-start rig-stop clean
@@ -40,7 +41,8 @@ bench: build ## benchmarks against the floor, on a real broker, as ratios
 	go run ./bench
 
 crash: rig-start ## the crash sweeps, and the program killed at seeded points
-	tools/named-tests integration 'Struck|Stall|Sweep|Mutant|Crash|Kill' ./runner ./cmd ./checkpoint -- $(timeout)
+	tools/named-tests integration '$(crashes)' ./runner -- -timeout 60m -full
+	tools/named-tests integration '$(crashes)' ./cmd ./checkpoint -- $(timeout)
 
 demo: ## the whole story on one machine, with Go alone (the first build takes minutes)
 	@[ -x sluice ] || echo 'Building sluice. The first build compiles every dependency and takes minutes; later ones take seconds.'

@@ -18,7 +18,8 @@ const (
 	DataLoss
 	// Inconsistent: checkpoint, table and job do not fit together; somebody must decide.
 	Inconsistent
-	// BadRecords: records cannot be decoded and the policy says fail.
+	// BadRecords: a record batch cannot be read. It is damaged, larger than the limit, or holds what the table cannot. No
+	// policy lets a run go on without it yet.
 	BadRecords
 	// UnknownOutcome: a commit may or may not have happened and the table could not be asked. The next run settles it.
 	UnknownOutcome

@@ -81,6 +81,11 @@ type Acceptance struct {
 	Snapshot int64 `json:"snapshot"`
 }
 
+// String is the decision in JSON.
+func (a *Acceptance) String() string {
+	return fmt.Sprintf(`{"choice":%q,"batch":%d,"snapshot":%d}`, a.Choice, a.Batch, a.Snapshot)
+}
+
 // Covers reports whether the decision was made about what the table says now.
 func (a *Acceptance) Covers(applied *Applied) bool {
 	return a != nil && a.Batch == applied.Batch && a.Snapshot == applied.Snapshot

@@ -27,6 +27,7 @@ func TestWhatIsTypedWronglyIsNamed(t *testing.T) {
 		"key":                 {p.args("run", "--set", "source.maxOffsetPerTrigger=1")[1:], []string{"source.maxOffsetPerTrigger", "source.maxOffsetsPerTrigger"}},
 		"key without a value": {p.args("run", "--set", "source.maxOffsetsPerTrigger")[1:], []string{"has no ="}},
 		"size":                {p.args("run", "--memory", "1.5GiB")[1:], []string{"--memory", "1.5GiB", "256MiB"}},
+		"size without a unit": {p.args("run", "--memory", "256")[1:], []string{"--memory", `"256" has no unit`, "256MiB"}},
 		"unit":                {p.args("run", "--target-file-size", "10 parsecs")[1:], []string{"parsecs", "MiB"}},
 		"duration":            {p.args("run", "--grace", "30")[1:], []string{"--grace", "30", "30s"}},
 		"number":              {p.args("run", "--max-batches", "-1")[1:], []string{"--max-batches", "-1"}},
@@ -76,8 +77,11 @@ func TestWhatIsTypedWronglyIsNamed(t *testing.T) {
 func TestAVariableOfNoKeyIsNamed(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, &kafka{addr: "nobody.invalid:9092"})
-	p.environ = []string{"SLUICE_SOURCE_SUBSCIBE=orders"}
-	p.do(t, "run").fails(64, "SLUICE_SOURCE_SUBSCIBE", "SLUICE_SOURCE_SUBSCRIBE")
+	for variable, meant := range map[string]string{"SLUICE_SOURCE_SUBSCIBE": "SLUICE_SOURCE_SUBSCRIBE", "SLUICE_SUBSCRIBE": "SLUICE_SOURCE_SUBSCRIBE",
+		"SLUICE_LEASE": "SLUICE_RUN_LEASE", "SLUICE_BROKERS": "SLUICE_SOURCE_KAFKA_BOOTSTRAP_SERVERS"} {
+		p.environ = []string{variable + "=orders"}
+		p.do(t, "run").fails(64, variable+": is the variable of no key; did you mean "+meant+"?")
+	}
 }
 
 // A job file that this user may not read.

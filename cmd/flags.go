@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -32,7 +33,7 @@ func jobFlags() []cli.Flag {
 		if k.Flag == "" {
 			continue
 		}
-		usage := strings.ReplaceAll(firstSentence(k.Doc), "`", "") + " (" + k.Path + ")"
+		usage := cmp.Or(k.Brief, strings.ReplaceAll(firstSentence(k.Doc), "`", "")) + " (" + k.Path + ")"
 		if k.Default != "" {
 			usage += " [" + k.Default + "]"
 		}
@@ -59,7 +60,7 @@ func outputFlags() []cli.Flag {
 var unheeded = map[string][]string{
 	"plan":   {"run.", "retain"},
 	"status": ofRun,
-	"verify": slices.Concat(ofRun, ofStart),
+	"verify": slices.Concat(ofRun, ofStart, []string{"value."}),
 	"peek":   slices.Concat(ofRun, ofStart, []string{"name", "checkpoint"}),
 }
 
@@ -69,6 +70,16 @@ var (
 )
 
 const unheededHelp = "\n\nFlags of a job that make no difference here, such as --max-duration, are taken, and not listed."
+
+const keysHelp = "\n\nEvery key of a job may come from a variable as well: SLUICE_ and its path in capitals, as in SLUICE_SOURCE_SUBSCRIBE=orders. A flag counts\n" +
+	"before a variable, a variable before the file. docs/job.md has all keys."
+
+// tellKeys says in the help of a command that works on a job where else its keys may come from.
+func tellKeys(c *cli.Command) {
+	if slices.Contains(namesOf(c.Flags), flagJob) {
+		c.Description += keysHelp
+	}
+}
 
 // listHeeded leaves flags that make no difference to a command out of its help.
 func listHeeded(c *cli.Command) {

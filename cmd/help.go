@@ -8,6 +8,21 @@ import (
 
 func init() { cli.HelpFlag = helpFlag{} }
 
+// helpCommand is sluice help COMMAND. The library's own ends with exit code 0 where there is no such command.
+func helpCommand() *cli.Command {
+	return &cli.Command{Name: "help", Aliases: []string{"h"}, Usage: "list the commands, or show the help of one", ArgsUsage: "[COMMAND]",
+		Action: func(c *cli.Context) error {
+			switch name := c.Args().First(); {
+			case name == "":
+				return cli.ShowAppHelp(c)
+			case c.App.Command(name) == nil:
+				return unknownCommand(c)
+			default:
+				return cli.ShowCommandHelp(c, name)
+			}
+		}}
+}
+
 // helpFlag is --help. The library's own is one variable for the whole process, which every command line that is parsed
 // writes to; Main may run several at once.
 type helpFlag struct{}

@@ -47,24 +47,22 @@ func (p *process) app() *cli.App {
 	app := &cli.App{
 		Name:        "sluice",
 		Usage:       "drain what is in Kafka now into an Iceberg table, exactly once, and exit",
-		Description: "Each run reads everything that was in Kafka when it started, in batches no larger than you allow, writes each batch to the table exactly once, and exits.\n\nTry it without anything else:   sluice demo",
+		Description: "Each run reads everything that was in Kafka when it started, in batches no larger than you allow, writes each batch to the table exactly once, and exits.\n\nTry it without anything else:   sluice demo\n\nWhat a job needs comes from flags, from a file (--job), or from variables: SLUICE_ and a key's path, as in SLUICE_SOURCE_SUBSCRIBE=orders.",
 		Commands: []*cli.Command{p.runCommand(), p.planCommand(), p.statusCommand(), p.verifyCommand(), p.validateCommand(), p.peekCommand(),
-			p.demoCommand(), p.versionCommand()},
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagVersion, Aliases: []string{"v"}, Usage: "show the version, as sluice version does"}},
+			p.demoCommand(), p.versionCommand(), helpCommand()},
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagVersion, Aliases: []string{"v"}, Usage: "show the version, as sluice version does"}, cli.HelpFlag},
 		Writer: p.stdout, ErrWriter: p.stderr,
 		HideVersion: true, Suggest: true,
 		UseShortOptionHandling: true,
 		ExitErrHandler:         func(*cli.Context, error) {}, // exit codes are ours
 		OnUsageError:           usageError,
-		CommandNotFound: func(c *cli.Context, name string) {
-			// cli goes on after this; Action below turns it into the error.
-		},
+		CommandNotFound:        func(*cli.Context, string) {}, // Action tells
 		Action: func(c *cli.Context) error {
 			if c.Bool(flagVersion) {
 				return p.showVersion(c)
 			}
 			if c.Args().Present() {
-				return &usage{fmt.Errorf("unknown command %q", c.Args().First()), "the commands are: " + commandNames(c.App)}
+				return unknownCommand(c)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -72,6 +70,7 @@ func (p *process) app() *cli.App {
 	for _, c := range app.Commands {
 		c.OnUsageError = usageError
 		c.HideHelpCommand = true
+		tellKeys(c)
 		listHeeded(c)
 		c.Flags = append(c.Flags, cli.HelpFlag) // the library adds it too late to be listed
 	}
@@ -106,12 +105,18 @@ func usageError(c *cli.Context, err error, _ bool) error {
 // meantFlag says what a flag that does not exist was probably meant to be; empty if nothing is near.
 func meantFlag(c *cli.Context, typed string) string {
 	if c.Command == nil || c.Command.Name == "" || c.Command.Name == c.App.Name {
+		if slices.Contains(dryRuns, typed) {
+			return dryRunHint
+		}
 		if typed == flagJob || job.KeyOf(typed) != nil {
 			return "flags stand after the command, as in sluice run --" + typed
 		}
 		return ""
 	}
 	names := namesOf(c.Command.Flags)
+	if slices.Contains(dryRuns, typed) && slices.Contains(names, flagJob) {
+		return dryRunHint
+	}
 	if key := job.KeyOf(typed); key != nil && slices.Contains(names, flagJob) {
 		if key.Flag != "" {
 			return "did you mean --" + key.Flag + "?"
@@ -129,6 +134,21 @@ func meantFlag(c *cli.Context, typed string) string {
 	return ""
 }
 
+// dryRuns are flags that others have for what is a command here.
+var dryRuns = []string{"dry-run", "dryrun", "dry", "noop"}
+
+const dryRunHint = "sluice plan shows what a run would do, and writes nothing"
+
+// unknownCommand is the error for a first word that is no command.
+func unknownCommand(c *cli.Context) error {
+	typed, names := c.Args().First(), commandNames(c.App)
+	hint := "the commands are: " + strings.Join(names, ", ")
+	if near := job.Nearest(typed, names); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return &usage{fmt.Errorf("unknown command %q", typed), hint}
+}
+
 // namesOf lists the long names of flags.
 func namesOf(flags []cli.Flag) []string {
 	var names []string
@@ -138,14 +158,14 @@ func namesOf(flags []cli.Flag) []string {
 	return names
 }
 
-func commandNames(app *cli.App) string {
+func commandNames(app *cli.App) []string {
 	var names []string
 	for _, c := range app.VisibleCommands() {
 		if c.Name != "help" {
 			names = append(names, c.Name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // noArguments refuses words that no flag takes: a forgotten --job, or a value with a space.

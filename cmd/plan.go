@@ -71,6 +71,9 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 		return shown
 	}
 	shown.StartOrigin = l.startOrigin(o)
+	if held := runner.HeldBack(o.View); held != "" {
+		shown.Notes = append(shown.Notes, "open transactions hold back records, which are read once the transactions end: "+held)
+	}
 	next := o.Next
 	if o.Replay != nil {
 		next = o.Replay
@@ -86,7 +89,8 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 	}
 	shown.Batch, shown.Records = next.Batch, next.Offsets()
 	for _, r := range next.Ranges() {
-		shown.Ranges = append(shown.Ranges, progress.PlanRange{Topic: r.Topic, Partition: r.Partition, From: r.From, Until: r.Until, Records: r.Len()})
+		shown.Ranges = append(shown.Ranges, progress.PlanRange{Topic: r.Topic, Partition: r.Partition, From: r.From, Until: r.Until, Records: r.Len(),
+			Blocked: o.View.Partitions[r.TopicPartition].Blocked()})
 	}
 	shown.EstimatedFiles = int64(runner.Tasks(next.Offsets(), l.budget.workers, int(l.job.Source.MinPartitions)))
 	shown.EstimatedBytes = l.estimate(ctx, o, next.Offsets())

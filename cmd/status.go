@@ -160,7 +160,7 @@ func partitions(s *progress.Status, landed offsets.Offsets, view *offsets.View) 
 	for _, tp := range all.Partitions() {
 		row := progress.StatusPartition{Topic: tp.Topic, Partition: tp.Partition, Next: all[tp], End: -1, Lag: -1}
 		if b, ok := view.Partitions[tp]; ok {
-			row.End, row.Lag = b.End, max(0, b.End-max(all[tp], b.Start))
+			row.End, row.Lag, row.Blocked = b.End, max(0, b.End-max(all[tp], b.Start)), b.Blocked()
 			s.Lag += row.Lag
 		}
 		s.Partitions = append(s.Partitions, row)

@@ -79,7 +79,7 @@ func TestAQueryOfSparkMayGoOnInAnotherTable(t *testing.T) {
 	l.run(t, "--lost-rows", "accept").has("summary", "batches", 1, "firstBatch", l.open+1, "rows", len(committed))
 	wantRows(t, l.table(t), committed, false)
 	l.run(t).has("summary", "batches", 0)
-	l.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "duplicates", 0, "missing", 0, "unexpected", 0)
+	l.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "duplicates", 0, "missing", 0, "unexpected", 0, "verdict", "unproven")
 	l.wantSparks()
 }
 

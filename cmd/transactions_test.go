@@ -32,7 +32,13 @@ func (k *kafka) begin(t testing.TB, topic, id string) transaction {
 // add is a record of the transaction as it is stored, which must be at the offset.
 func (x transaction) add(offset int64) *kgo.Record {
 	x.t.Helper()
-	r := &kgo.Record{Topic: x.topic, Value: fmt.Append(nil, offset)}
+	return x.addTo(0, offset)
+}
+
+// addTo is add in a partition.
+func (x transaction) addTo(partition int32, offset int64) *kgo.Record {
+	x.t.Helper()
+	r := &kgo.Record{Topic: x.topic, Partition: partition, Value: fmt.Append(nil, offset)}
 	if err := x.client.ProduceSync(context.Background(), r).FirstErr(); err != nil || r.Offset != offset {
 		x.t.Fatalf("stored at %d, want %d: %v", r.Offset, offset, err)
 	}
@@ -85,22 +91,46 @@ func TestTransactionsAreReadToTheirStableEnd(t *testing.T) {
 	open := k.begin(t, "tx", "four")
 	held := []*kgo.Record{open.add(7), {Topic: "tx", Value: []byte("8")}, {Topic: "tx", Value: []byte("9")}}
 	k.produce(t, held[1:]...)
-	p.run(t).has("summary", "batches", 1, "rows", 1, "caughtUp", true, "blocked", 3)
+	k.grow(t, "tx", 2)
+	other := k.begin(t, "tx", "five")
+	first := &kgo.Record{Topic: "tx", Partition: 1, Value: []byte("stable")}
+	k.produce(t, first)
+	committed = append(committed, first)
+	beside := []*kgo.Record{other.addTo(1, 1), other.addTo(1, 2)}
+	plan := p.do(t, "plan").wants(0).has("plan", "records", 3, "blocked", 5).last("plan")
+	if got := fmt.Sprint(plan["ranges"]); got != "[map[blocked:3 from:5 partition:0 records:2 topic:tx until:7] map[blocked:2 from:0 partition:1 records:1 topic:tx until:1]]" {
+		t.Errorf("got ranges %s", got)
+	}
+	p.run(t).has("summary", "batches", 1, "rows", 2, "caughtUp", true, "blocked", 5)
 	wantRows(t, p.table(t), committed, false)
-	o = p.run(t).has("summary", "batches", 0, "caughtUp", true, "blocked", 3)
-	if !strings.Contains(o.stderr, "open transactions hold back") {
+	o = p.run(t).has("summary", "batches", 0, "caughtUp", true, "blocked", 5)
+	const named = "tx-0 3 from offset 7; tx-1 2 from offset 1"
+	if !strings.Contains(o.stderr, "open transactions hold back") || !strings.Contains(o.stderr, named) {
 		t.Errorf("the run says nothing of it: %s", o.stderr)
 	}
-	p.do(t, "plan").wants(0).has("plan", "records", 0, "blocked", 3)
-	p.do(t, "status").wants(0).has("status", "blocked", 3)
+	plan = p.do(t, "plan").wants(0).has("plan", "records", 0, "blocked", 5).last("plan")
+	if notes := fmt.Sprint(plan["notes"]); !strings.Contains(notes, named) {
+		t.Errorf("got notes %s, want %s", notes, named)
+	}
+	status := p.do(t, "status").wants(0).has("status", "blocked", 5).last("status")
+	if got := fmt.Sprint(status["partitions"]); got != "[map[blocked:3 end:7 lag:0 next:7 partition:0 topic:tx] map[blocked:2 end:1 lag:0 next:1 partition:1 topic:tx]]" {
+		t.Errorf("got partitions %s", got)
+	}
+	if o := p.text(t, "status").wants(0); !strings.Contains(o.stdout, "held back   5 offsets") || !strings.Contains(o.stdout, "  held back\n") {
+		t.Errorf("got\n%s", o.stdout)
+	}
 	open.end(true) // 10
-	p.run(t).has("summary", "rows", 3, "blocked", nil)
+	p.run(t).has("summary", "rows", 3, "blocked", 2)
 	committed = append(committed, held...)
 	wantRows(t, p.table(t), committed, false)
-	p.do(t, "verify", "--source").wants(0).has("verify", "verdict", "proved", "rows", 6)
+	other.end(true) // 3
+	p.run(t).has("summary", "rows", 2, "blocked", nil)
+	committed = append(committed, beside...)
+	wantRows(t, p.table(t), committed, false)
+	p.do(t, "verify", "--source").wants(0).has("verify", "verdict", "proved", "rows", 9)
 
 	dirty := newPipeline(t, k).with("--subscribe", "tx")
-	dirty.run(t, "--set", "source.kafka.isolation.level=read_uncommitted").has("summary", "rows", 7)
+	dirty.run(t, "--set", "source.kafka.isolation.level=read_uncommitted").has("summary", "rows", 10)
 	wantRows(t, dirty.table(t), append(committed, aborted), false)
 }
 

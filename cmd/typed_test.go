@@ -20,6 +20,9 @@ func TestAFlagThatDoesNotExistIsAnsweredByWhatWasMeant(t *testing.T) {
 		{"run --frobnicate", ""},
 		{"run --xy", ""},
 		{"version --lease", ""},
+		{"run --dry-run", "sluice plan shows what a run would do"},
+		{"--dry-run run", "sluice plan shows what a run would do"},
+		{"version --dry-run", ""},
 		{"--lease 5s run", "flags stand after the command"},
 		{"--frobnicate", ""},
 	} {
@@ -31,6 +34,49 @@ func TestAFlagThatDoesNotExistIsAnsweredByWhatWasMeant(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant %s", c.typed, hint, c.want)
 		case c.want == "" && strings.Contains(hint, ";"):
 			t.Errorf("%s: got\n%s\nwant no suggestion", c.typed, hint)
+		}
+	}
+}
+
+func TestACommandThatDoesNotExistIsAnsweredByWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ typed, near string }{
+		{"verfy", "did you mean verify?"}, {"help verfy", "did you mean verify?"}, {"h stauts", "did you mean status?"},
+		{"frobnicate", ""}, {"help frobnicate", ""},
+	} {
+		o := call(t, nil, append([]string{"sluice"}, strings.Fields(c.typed)...)...).wants(64)
+		if !strings.Contains(o.stderr, "unknown command") || !strings.Contains(o.stderr, c.near+" the commands are: run, plan, status") || o.stdout != "" {
+			t.Errorf("%s: got %q and %q, want %q", c.typed, o.stdout, o.stderr, c.near)
+		}
+	}
+	for _, typed := range []string{"help", "--help", "-h"} {
+		if o := call(t, nil, "sluice", typed).wants(0); !strings.Contains(o.stdout, "COMMANDS:") || !strings.Contains(o.stdout, "--help, -h") || !strings.Contains(o.stdout, "SLUICE_SOURCE_SUBSCRIBE") {
+			t.Errorf("%s: got\n%s", typed, o.stdout)
+		}
+	}
+	if got, want := call(t, nil, "sluice", "help", "run").wants(0).stdout, call(t, nil, "sluice", "run", "--help").wants(0).stdout; got != want || got == "" {
+		t.Errorf("help run: got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A line of the help is read alone: it must not point to what only the documentation has.
+func TestEveryLineOfTheHelpStandsAlone(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"run", "plan", "status", "verify", "validate", "peek"} {
+		help := call(t, nil, "sluice", verb, "--help").wants(0).stdout
+		for _, bad := range []string{"below", "under Memory", "](", "`"} {
+			if strings.Contains(help, bad) {
+				t.Errorf("%s: got %q in\n%s", verb, bad, help)
+			}
+		}
+		if !strings.Contains(help, "SLUICE_SOURCE_SUBSCRIBE") {
+			t.Errorf("%s: variables are not in\n%s", verb, help)
+		}
+	}
+	help := call(t, nil, "sluice", "run", "--help").wants(0).stdout
+	for _, want := range []string{"without one it is the table's", "without one _checkpoints/<name> in a local warehouse"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("got\n%s\nwant %s", help, want)
 		}
 	}
 }

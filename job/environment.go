@@ -22,8 +22,17 @@ func (l *loading) readEnvironment() {
 			l.fromText(at, path, l.env[name])
 			continue
 		}
-		l.problems = append(l.problems, Problem{At: at, Message: "is the variable of no key", Nearest: nearest(name, envNames())})
+		l.problems = append(l.problems, Problem{At: at, Message: "is the variable of no key", Nearest: meantVariable(name)})
 	}
+}
+
+// meantVariable is the variable of a key that another one probably meant: of a key that is called so elsewhere or in part,
+// as in SLUICE_SUBSCRIBE, or a misspelt neighbour. Empty if there is none.
+func meantVariable(name string) string {
+	if k := KeyOf(strings.TrimPrefix(name, envPrefix)); k != nil {
+		return k.Env()
+	}
+	return nearest(name, envNames())
 }
 
 // pathOfEnv is the key that a variable sets. Names of client properties are in small letters, with dots:

@@ -50,6 +50,8 @@ type Key struct {
 	Class Class
 	// Doc is one or more sentences, in Markdown.
 	Doc string
+	// Brief says in the flag's help what the first sentence of Doc leaves open there; empty if it stands alone.
+	Brief string
 
 	// also lists other programs' words for it; they are not accepted, only understood.
 	also []string

@@ -41,9 +41,11 @@ const leastMemory = 128 << 20
 var keys = []*Key{
 	key(namePath, func(j *Job) *string { return &j.Name }, queryName, Key{
 		Class: NewQuery, Flag: "name", also: []string{"query", "queryName"},
-		Doc: "The query's name. Without one it is the table's."}),
+		Brief: "The query's name; without one it is the table's",
+		Doc:   "The query's name. Without one it is the table's."}),
 	key(checkpointPath, func(j *Job) *string { return &j.Checkpoint }, location("s3", "mem"), Key{
 		Class: Free, Flag: "checkpoint", Needs: ForCheckpoint, also: []string{"checkpointLocation", "checkpointDir"},
+		Brief: "Where the query keeps what it planned and did; without one _checkpoints/<name> in a local warehouse; needed beside a remote one",
 		Doc: "Where the query keeps what it planned and did. One folder for each query. It may move, if its content moves with it. " +
 			"Without one it is `_checkpoints/<name>` in a local warehouse; beside a remote warehouse it must be given."}),
 
@@ -53,38 +55,45 @@ var keys = []*Key{
 			"Secrets among them come from a variable or `${file:…}`. SASL is not supported in this version."}),
 	entry(kafkaPath, bootstrapServers, kafkaOf, servers, Key{
 		Class: Free, Flag: "bootstrap-servers", Needs: ForSource, also: []string{"brokers", "bootstrapServers", "servers"},
-		Doc: "Brokers to begin with. The cluster is recognised by its id, so these may change."}),
+		Brief: "Brokers to begin with, such as broker1:9092,broker2:9092",
+		Doc:   "Brokers to begin with. The cluster is recognised by its id, so these may change."}),
 	entry(kafkaPath, isolationLevel, kafkaOf, oneOf("read_committed", "read_uncommitted"), Key{
 		Class: NextBatch, Default: "read_committed", Allowed: []string{"read_committed", "read_uncommitted"},
 		Doc: "Whether records of open and aborted transactions are left out."}),
 	key(subscribePath, func(j *Job) *[]string { return &j.Source.Subscribe }, topicList, Key{
 		Class: NewQuery, Flag: "subscribe", also: []string{"topic", "topics"},
-		Doc: "Topics to read. Exactly one of `subscribe`, `subscribePattern` and `assign` is given. Topics may be added, not taken away."}),
+		Brief: "Topics to read, with commas; or else --subscribe-pattern or --assign",
+		Doc:   "Topics to read. Exactly one of `subscribe`, `subscribePattern` and `assign` is given. Topics may be added, not taken away."}),
 	key(patternPath, func(j *Job) *string { return &j.Source.SubscribePattern }, pattern, Key{
 		Class: NewQuery, Flag: "subscribe-pattern", also: []string{"topicPattern", "topicsPattern"},
 		Doc: "Reads every topic that the expression matches somewhere in its name; `^` and `$` anchor it. It may change while it matches all topics that were read."}),
 	key(assignPath, func(j *Job) *[]offsets.TopicPartition { return &j.Source.Assign }, assignment, Key{
 		Class: NewQuery, Flag: "assign", also: []string{"partitions"},
-		Doc: "Single partitions to read. Partitions may be added, not taken away."}),
+		Brief: `Single partitions to read, such as {"orders":[0,1]}`,
+		Doc:   "Single partitions to read. Partitions may be added, not taken away."}),
 	key(startOffsetsPath, func(j *Job) *StartingOffsets { return &j.Source.StartingOffsets }, positions, Key{
 		Class: Free, Default: "earliest", Flag: "starting-offsets", also: []string{"startingOffset", "offsets", "auto.offset.reset"},
-		Doc: "Where the query begins if its checkpoint is empty; afterwards it has no effect. Partitions that appear later begin at the earliest offset."}),
+		Brief: `Where the query begins if its checkpoint is empty: earliest, latest or {"orders":{"0":23}}; afterwards it has no effect`,
+		Doc:   "Where the query begins if its checkpoint is empty; afterwards it has no effect. Partitions that appear later begin at the earliest offset."}),
 	key(startTimePath, func(j *Job) *time.Time { return &j.Source.StartingTimestamp }, moment, Key{
 		Class: Free, Flag: "starting-timestamp",
-		Doc: "Begin at the first record of this time or later, instead of `startingOffsets`."}),
+		Brief: "Begin at the first record of this time or later, such as 2026-11-01T00:00:00Z, instead of --starting-offsets",
+		Doc:   "Begin at the first record of this time or later, instead of `startingOffsets`."}),
 	key(startNonePath, func(j *Job) *string { return &j.Source.StartingOffsetsByTimestampStrategy }, oneOf("error", "latest"), Key{
 		Class: Free, Default: "error", Allowed: []string{"error", "latest"}, Flag: "starting-offsets-by-timestamp-strategy",
+		Brief: "What becomes of a partition that has no record of --starting-timestamp or later: error refuses to begin, latest begins at its end",
 		Doc: "What becomes of a partition that has no record of `startingTimestamp` or later, an empty one among them: `error` refuses to begin and names all of them, " +
 			"`latest` begins at its end. Without `startingTimestamp` it has no effect."}),
 	key("source.maxOffsetsPerTrigger", func(j *Job) *int64 { return &j.Source.MaxOffsetsPerTrigger }, limit(1), Key{
 		Class: Free, Default: "1000000", Unit: "offsets", Flag: "max-offsets-per-trigger", also: []string{"maxRecords", "batchSize", "rateLimit"},
-		Doc: "No batch is larger. A run makes as many batches as it takes."}),
+		Doc: "No batch has more offsets than this. A run makes as many batches as it takes."}),
 	key("source.minPartitions", func(j *Job) *int64 { return &j.Source.MinPartitions }, count(1), Key{
 		Class: Free, Unit: "pieces", Flag: "min-partitions",
 		Doc: "Cut a batch into at least so many pieces that can be read side by side. Without it the planner decides."}),
 	key("source.includeHeaders", func(j *Job) *bool { return &j.Source.IncludeHeaders }, truth, Key{
 		Class: NextBatch, Default: "false", Flag: "include-headers",
-		Doc: "Adds a column with the headers of each record. A table that is there already needs that column first."}),
+		Brief: "Add a column with the headers of each record; a table that is there already needs that column first",
+		Doc:   "Adds a column with the headers of each record. A table that is there already needs that column first."}),
 
 	key(formatPath, func(j *Job) *string { return &j.Value.Format }, oneOf("raw", "string", "json"), Key{
 		Class: NewQuery, Default: "raw", Allowed: []string{"raw", "string", "json"}, Flag: "value-format",
@@ -138,10 +147,12 @@ var keys = []*Key{
 		Doc: "`sql` keeps the catalog in a SQLite database, `hadoop` in the folders of a local warehouse."}),
 	key(catalogURIPath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.URI }, sqliteFile, Key{
 		Class: Free, Flag: "catalog-uri", also: []string{"url"},
-		Doc: "The database of a `sql` catalog. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given."}),
+		Brief: "The database of a sql catalog; without one catalog.db in a local warehouse; needed beside a remote one",
+		Doc:   "The database of a `sql` catalog. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given."}),
 	key(warehousePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Warehouse }, location("s3", "s3a", "mem"), Key{
 		Class: Free, Flag: "warehouse", Needs: ForSink,
-		Doc: "Where new tables are created. An existing table stays where it is, and is recognised by its UUID."}),
+		Brief: "Where new tables are created: a local folder, or s3://bucket/folder",
+		Doc:   "Where new tables are created. An existing table stays where it is, and is recognised by its UUID."}),
 	key("sink.iceberg.catalog.name", func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Name }, queryName, Key{
 		Class: Free, Default: "default", Flag: "catalog-name",
 		Doc: "The name that a `sql` catalog files its tables under. Other programs find them under the same name only."}),
@@ -150,7 +161,8 @@ var keys = []*Key{
 		Doc:   "Properties of the catalog and of the store under it, by Iceberg's names, such as `s3.endpoint` and `s3.region`."}),
 	key(tablePath, func(j *Job) *string { return &j.Sink.Iceberg.Table }, tableName, Key{
 		Class: NewQuery, Flag: "table", Needs: ForSink, also: []string{"tableName"},
-		Doc: "The table, with its namespace. It is created if it is not there."}),
+		Brief: "The table with its namespace, such as sales.orders; created if it is not there",
+		Doc:   "The table, with its namespace. It is created if it is not there."}),
 	key("sink.iceberg.targetFileSize", func(j *Job) *int64 { return &j.Sink.Iceberg.TargetFileSize }, size(64<<10), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "target-file-size",
 		Doc: "The size that data files aim at."}),
@@ -163,7 +175,7 @@ var keys = []*Key{
 
 	key("memory", func(j *Job) *int64 { return &j.Memory }, size(leastMemory), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "memory", also: []string{"memoryLimit"},
-		Doc: "The ceiling for the whole process of a run; what is outside of it stands below, under Memory."}),
+		Doc: "The ceiling for the whole process of a run. What is outside of it stands below, under [Memory](#memory)."}),
 	key("retain", func(j *Job) *int64 { return &j.Retain }, count(2), Key{
 		Class: Free, Default: "100", Unit: "batches", Flag: "retain", also: []string{"minBatchesToRetain"},
 		Doc: "How many of the newest batches the checkpoint remembers."}),
@@ -178,7 +190,8 @@ var keys = []*Key{
 		Doc: "How long a run that is told to stop may take to finish the batch in hand."}),
 	key(waitPath, func(j *Job) *time.Duration { return &j.Run.Wait }, span, Key{
 		Class: Free, Default: "15s", Flag: "wait",
-		Doc: "How long to wait while another run holds the lease. Without it as long as the lease lives: a run that died is overtaken in that time."}),
+		Brief: "How long to wait while another run holds the lease, before exit code 11",
+		Doc:   "How long to wait while another run holds the lease. Without it as long as the lease lives: a run that died is overtaken in that time."}),
 	key(leasePath, func(j *Job) *time.Duration { return &j.Run.Lease }, spanBetween(time.Second, 10*time.Minute), Key{
 		Class: Free, Default: "15s", also: []string{"ttl", "leaseTtl", "leaseDuration"},
 		Doc: "How long the lease of a run that died lives on; a run that lives renews it three times as often. " +

@@ -205,7 +205,11 @@ func size(least int64) kind[int64] {
 	want := "a size of at least " + formatSize(least) + ", such as 256MiB or 500MB"
 	return scalar("size", want, func(s string) (int64, error) {
 		n, err := parseSize(s)
-		if err == nil && n < least {
+		switch {
+		case err != nil || n >= least:
+		case n < 1<<20 && counts.MatchString(s): // so few bytes are not what was meant
+			err = fmt.Errorf("has no unit")
+		default:
 			err = fmt.Errorf("is too small")
 		}
 		return n, err

@@ -23,6 +23,7 @@ const (
 	keyDeadLetters = "sluice.dead-letters"
 	keyDropped     = "sluice.dropped"
 	keyNulled      = "sluice.nulled"
+	keyAccepted    = "sluice.accepted" // only where somebody has decided about rows that the table lost
 	keySparkQuery  = "spark.sql.streaming.queryId"
 	keySparkEpoch  = "spark.sql.streaming.epochId"
 )

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,9 +182,12 @@ func sqlitePath(uri string) (string, error) {
 	return path, nil
 }
 
-// sqliteDSN lets several processes share the file: writers queue for up to 5 s, readers never wait (WAL), and what was
-// committed is on disk.
+// sqliteDSN lets several processes share the file: writers queue for up to 5 s, and what was committed is on disk. A file
+// that we begin also lets readers go on while one writes (WAL); how another program keeps its file is not changed.
 func sqliteDSN(path string) string {
-	return "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate"
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_txlock=immediate"
+	if file, err := os.Stat(path); err != nil || file.Size() == 0 {
+		dsn += "&_pragma=journal_mode(WAL)"
+	}
+	return dsn
 }

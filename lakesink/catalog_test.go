@@ -282,3 +282,45 @@ func TestTheHadoopCatalogServesLocalFolders(t *testing.T) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
+
+// A catalog that another program made is not switched to another journal: reading it writes nothing.
+func TestACatalogOfAnotherProgramIsReadAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(dir, "catalog.db")
+	c := openSQLite(t, dir)
+	if err := newSink(c).Create(context.Background(), rawSchema()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(t.TempDir(), "catalog.db")
+	_, err = db.Exec("VACUUM INTO '" + foreign + "'") // a copy with SQLite's own default journal
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	journal := func(path string) byte { // 1: rollback journal, 2: WAL (https://sqlite.org/fileformat2.html#file_format_version_numbers)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b[18]
+	}
+	if journal(own) != 2 || journal(foreign) != 1 {
+		t.Fatalf("got journals %d and %d, want 2 and 1", journal(own), journal(foreign))
+	}
+	before, err := os.ReadFile(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := open(t, CatalogOptions{Type: "sql", URI: foreign, Warehouse: filepath.Join(dir, "warehouse")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, there)
+	after, err := os.ReadFile(foreign)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("reading the table has changed the catalog's file, %v", err)
+	}
+}

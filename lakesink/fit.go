@@ -165,7 +165,7 @@ func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.
 	}
 	return nil, &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("table %s does not take the rows: %s", i.TableName(), strings.Join(differences, "; ")),
-		Hint:    "alter the table (add the columns that it lacks, as optional ones), or change the job; another table, which is created, is another query"}
+		Hint:    "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or change the job; for another table, which is created, it is another query"}
 }
 
 func partitions(spec iceberg.PartitionSpec) string {

@@ -127,15 +127,18 @@ func summaryOf(c *batch.Commit) iceberg.Properties {
 		}
 	}
 	n := strconv.FormatInt(c.Plan.Batch, 10)
-	summary := iceberg.Properties{keyQuery: c.Query, keyName: c.Name, keyBatch: n, keyPlan: c.Plan.Hash, keyRun: c.Run,
+	p := iceberg.Properties{keyQuery: c.Query, keyName: c.Name, keyBatch: n, keyPlan: c.Plan.Hash, keyRun: c.Run,
 		keyRecords: strconv.FormatInt(rows, 10), keyDeadLetters: strconv.FormatInt(deadLetters, 10),
 		keySparkQuery: c.Query, keySparkEpoch: n}
+	if c.Plan.Accepted != nil {
+		p[keyAccepted] = c.Plan.Accepted.String()
+	}
 	for key, count := range map[string]int64{keyDropped: dropped, keyNulled: nulled} {
 		if count > 0 { // the summary is repeated in every metadata file
-			summary[key] = strconv.FormatInt(count, 10)
+			p[key] = strconv.FormatInt(count, 10)
 		}
 	}
-	return summary
+	return p
 }
 
 // keepBooks puts the ledger into the same commit.

@@ -33,11 +33,14 @@ func (v *View) Ends() Offsets {
 	return ends
 }
 
-// Blocked sums the offsets that open transactions hold back: from each End to its high watermark.
+// Blocked is the number of offsets that open transactions hold back: from End to the high watermark.
+func (b Bounds) Blocked() int64 { return max(0, b.HighWatermark-b.End) }
+
+// Blocked sums the offsets that open transactions hold back.
 func (v *View) Blocked() int64 {
 	var n int64
 	for _, b := range v.Partitions {
-		n += max(0, b.HighWatermark-b.End)
+		n += b.Blocked()
 	}
 	return n
 }

@@ -45,6 +45,21 @@ type table struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
+// trimmed is the table without its last column where that has nothing to say.
+func (t *table) trimmed() *table {
+	last := len(t.headings) - 1
+	for _, row := range t.rows {
+		if row[last] != "" {
+			return t
+		}
+	}
+	short := &table{headings: t.headings[:last]}
+	for _, row := range t.rows {
+		short.add(row[:last]...)
+	}
+	return short
+}
+
 // table writes a table; nothing if it has no rows.
 func (p *page) table(indent string, t *table) {
 	if len(t.rows) == 0 {

@@ -89,6 +89,8 @@ type PlanRange struct {
 	Until     int64  `json:"until"`
 	// Records is Until - From, an upper bound.
 	Records int64 `json:"records"`
+	// Blocked is the number of offsets in the partition that open transactions hold back.
+	Blocked int64 `json:"blocked"`
 }
 
 // PlanTable is an output.
@@ -153,11 +155,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 		pairs = append(pairs, [2]string{"table", text})
 	}
 	out.pairs("  ", pairs)
-	ranges := &table{headings: []string{"topic", ">partition", ">from", ">until", ">records"}}
+	ranges := &table{headings: []string{"topic", ">partition", ">from", ">until", ">records", ">held back"}}
 	for _, r := range p.Ranges {
-		ranges.add(printable(r.Topic), number(int64(r.Partition)), number(r.From), number(r.Until), count(r.Records))
+		ranges.add(printable(r.Topic), number(int64(r.Partition)), number(r.From), number(r.Until), count(r.Records), nonzero(r.Blocked))
 	}
-	out.section("", "  ", ranges)
+	out.section("", "  ", ranges.trimmed())
 	out.section(p.Format+" rows", "  ", p.columns())
 	if len(p.Differences) > 0 {
 		out.linef("\nThe table does not take them:")

@@ -70,8 +70,19 @@ type Extra struct {
 	Blocked int64 `json:"blocked"`
 	// Lag is the number of offsets between the batch's end and the frozen ends.
 	Lag int64 `json:"lag"`
+	// Accepted is the decision about rows that the table lost which this batch carries out; nil for most.
+	Accepted *Accepted `json:"accepted,omitempty"`
 	// PeakMemoryBytes is the process's largest resident set so far.
 	PeakMemoryBytes int64 `json:"peakMemoryBytes"`
+}
+
+// Accepted is what somebody decided about rows that the table had lost.
+type Accepted struct {
+	// Choice is reread or accept.
+	Choice string `json:"choice"`
+	// Batch and Snapshot are what the table's bookkeeping said when it was decided: -1 and 0 if it had none.
+	Batch    int64 `json:"batch"`
+	Snapshot int64 `json:"snapshot"`
 }
 
 // Summary is the last object of a run.

@@ -50,7 +50,7 @@ func sampleSummary() *Summary {
 
 func samplePlan() *Plan {
 	return &Plan{Query: "orders", QueryID: sampleQuery, Action: ActionReplay, Batch: 7, Records: 1_000_000, Remaining: 2_500_000, Batches: 4,
-		Ranges:         []PlanRange{{"orders", 0, 100, 500_100, 500_000}, {"orders", 1, 200, 500_200, 500_000}},
+		Ranges:         []PlanRange{{"orders", 0, 100, 500_100, 500_000, 0}, {"orders", 1, 200, 500_200, 500_000, 12}},
 		EstimatedBytes: 88_000_000, EstimatedFiles: 4, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12,
 		Tables: []PlanTable{{Role: "main", Name: "sales.orders", Exists: true, UUID: sampleTable, Location: "file:///data/lake/sales.db/orders"}},
 		Format: "json", Columns: []PlanColumn{{"order_id", "STRING", true}, {"amount", "DECIMAL(18,2)", false}, {"kafka_offset", "BIGINT", true}},
@@ -62,7 +62,7 @@ func sampleStatus() *Status {
 	return &Status{Query: "orders", QueryID: sampleQuery, Checkpoint: "file:///data/lake/_checkpoints/orders", LastPlan: 7, LastCommit: 6, TableBatch: 6,
 		Uncommitted: &StatusBatch{Batch: 7, Planned: at("2026-11-30T04:00:01.250Z"), Offsets: 1_000_000}, Action: ActionReplay,
 		Table: "sales.orders", TableUUID: sampleTable, TableLocation: "file:///data/lake/sales.db/orders",
-		Partitions: []StatusPartition{{"orders", 0, 100, 3_000_100, 3_000_000}, {"orders", 1, 200, 500_200, 500_000}}, Lag: 3_500_000, Blocked: 12,
+		Partitions: []StatusPartition{{"orders", 0, 100, 3_000_100, 3_000_000, 0}, {"orders", 1, 200, 500_200, 500_000, 12}}, Lag: 3_500_000, Blocked: 12,
 		Lease:   &StatusLease{Owner: "run " + sampleRun + ", process 4711 on etl-1", Since: at("2026-11-30T04:00:00.900Z"), Released: true},
 		LastRun: &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer", Hint: "see whether the brokers are up, then run again"},
 		Notes:   []string{}}

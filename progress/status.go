@@ -55,6 +55,8 @@ type StatusPartition struct {
 	// End is the live end of the partition, Lag the offsets up to it; -1 if Kafka could not be asked.
 	End int64 `json:"end"`
 	Lag int64 `json:"lag"`
+	// Blocked is the number of offsets beyond End that open transactions hold back; 0 if Kafka could not be asked.
+	Blocked int64 `json:"blocked"`
 }
 
 // StatusLease is the lease as it was found.
@@ -111,11 +113,11 @@ func (s *Status) WriteText(w io.Writer) error {
 		pairs = append(pairs, [2]string{"last", s.LastProgress.line()})
 	}
 	out.pairs("  ", pairs)
-	partitions := &table{headings: []string{"topic", ">partition", ">next", ">end", ">lag"}}
+	partitions := &table{headings: []string{"topic", ">partition", ">next", ">end", ">lag", ">held back"}}
 	for _, p := range s.Partitions {
-		partitions.add(printable(p.Topic), number(int64(p.Partition)), dashed(p.Next, number), dashed(p.End, number), dashed(p.Lag, count))
+		partitions.add(printable(p.Topic), number(int64(p.Partition)), dashed(p.Next, number), dashed(p.End, number), dashed(p.Lag, count), nonzero(p.Blocked))
 	}
-	out.section("", "  ", partitions)
+	out.section("", "  ", partitions.trimmed())
 	out.notes(s.Notes)
 	return out.to(w)
 }

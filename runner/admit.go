@@ -72,7 +72,7 @@ func (r *run) admit(ctx context.Context) (string, error) {
 			return "", &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table has no bookkeeping of query %s to adopt", r.Adopt),
 				Hint: "give --adopt one of: " + strings.Join(suspects, ", ")}
 		}
-		return r.Adopt, nil
+		return r.Adopt, r.adoptable(ctx)
 	}
 	if len(suspects) > 0 && !r.NewQuery {
 		// The checkpoint was read before the table: another run may have begun the query in between.
@@ -87,6 +87,20 @@ func (r *run) admit(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return uuid.NewString(), nil
+}
+
+// adoptable refuses an id that nobody could go on with: the checkpoint stays empty, and another choice is still open.
+// Where Spark has written last, the table has the number of its batch and no offsets.
+func (r *run) adoptable(ctx context.Context) error {
+	table, err := r.Sink.Table(ctx, r.Adopt)
+	if err != nil {
+		return err
+	}
+	if _, err := decide(&batch.LogState{Commit: batch.None}, table); err != nil {
+		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("query %s cannot be adopted: %v", r.Adopt, err),
+			Hint: "bring back the checkpoint that it had; if that is lost, use --new-query with startingOffsets where that query ended"}
+	}
+	return nil
 }
 
 // suspects lists the queries of this name that the table remembers, and Spark's, which have no names.
@@ -110,7 +124,7 @@ func (r *run) mistaken(ctx context.Context, table *batch.Table, suspects []strin
 	}
 	return &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("the checkpoint is empty, but the table holds batches that query %q may have written: %s", r.Name, strings.Join(suspects, ", ")),
-		Hint:    "point checkpoint at the folder that was used before; if it is lost, --adopt ID continues where the table is; --new-query starts over and reads from startingOffsets"}
+		Hint:    "point checkpoint at the folder that was used before; if it is lost, --adopt ID continues where the table is (not after Spark: the table has no offsets of its batches); --new-query starts over and reads from startingOffsets"}
 }
 
 // readAlready refuses a new query whose records another query has put into the same table: a job that was renamed, and

@@ -163,7 +163,7 @@ func (w *world) cutShort(c *cutOff, cause error) (*notices, error) {
 var (
 	leaseTaken    = &batch.Fault{Class: batch.Fenced, Message: "the lease was taken over by run x", Hint: "nothing to do"}
 	leaseSilent   = &batch.Fault{Class: batch.Failed, Message: "the lease could not be renewed for 15s", Hint: "see why the store does not answer"}
-	leaseToldStop = fmt.Errorf("SIGTERM: %w", runner.ErrInterrupted)
+	errToldToStop = fmt.Errorf("SIGTERM: %w", runner.ErrInterrupted)
 )
 
 // A request that is under way when the lease is lost, or a signal comes, fails in words of its own: whoever is called at
@@ -182,7 +182,7 @@ func TestARunThatIsCutShortSaysWhyWhateverWasUnderWay(t *testing.T) {
 	}
 	for _, at := range []string{"table", "create", "identity", "last", "view", "pin", "publish", "read", "commit", "reload", "mark"} {
 		for name, answer := range answers {
-			for _, cause := range []error{leaseTaken, leaseSilent, leaseToldStop} {
+			for _, cause := range []error{leaseTaken, leaseSilent, errToldToStop} {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld()
 					c := &cutOff{at: at, answer: answer}
@@ -208,7 +208,7 @@ func TestARunThatIsCutShortSaysWhyWhateverWasUnderWay(t *testing.T) {
 func TestASignalBeforeTheLeaseIsTheReasonToo(t *testing.T) {
 	w := newWorld()
 	c := &cutOff{at: "table", answer: func(ctx context.Context) error { return ctx.Err() }}
-	if _, err := w.cutShort(c, leaseToldStop); err != leaseToldStop {
+	if _, err := w.cutShort(c, errToldToStop); err != errToldToStop {
 		t.Errorf("got %v", err)
 	}
 	w.drain(t, nil)
@@ -218,7 +218,7 @@ func TestASignalBeforeTheLeaseIsTheReasonToo(t *testing.T) {
 func TestWhatWasFoundIsToldAlsoByARunThatIsCutShort(t *testing.T) {
 	for _, class := range []batch.Class{batch.Fenced, batch.DataLoss, batch.Inconsistent, batch.BadRecords, batch.UnknownOutcome, batch.NotSetUp} {
 		for _, at := range []string{"view", "read", "commit", "reload"} {
-			for _, cause := range []error{leaseTaken, leaseSilent, leaseToldStop} {
+			for _, cause := range []error{leaseTaken, leaseSilent, errToldToStop} {
 				synctest.Test(t, func(t *testing.T) {
 					found := &batch.Fault{Class: class, Message: "found", Hint: "look"}
 					if class == batch.UnknownOutcome {

@@ -64,7 +64,7 @@ type Sink interface {
 	// Commit makes a batch part of the table: files, bookkeeping and summary at once, and only if the batch before it
 	// is the newest one there. It returns what the table says afterwards. A batch of the same plan hash that is there
 	// already is success. Fenced: another run applied it or went on. UnknownOutcome: nothing is known and nothing was
-	// deleted. Commit outlives the cancellation of ctx once it has begun.
+	// deleted. Commit may outlive the end of ctx, to find out what became of it; a run waits for that for some seconds.
 	Commit(ctx context.Context, commit *batch.Commit) (*batch.Applied, error)
 	// Maintain keeps the table's metadata bounded after a commit. Its failure harms nothing.
 	Maintain(ctx context.Context, applied *batch.Applied) error

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"sluice/batch"
@@ -15,7 +16,6 @@ const purgeEvery = 50
 // carryOut takes a durable plan to the table: execute its tasks, reconcile, commit, mark as done.
 func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, began time.Time) error {
 	watch := newStopwatch(r.Now, began)
-	tasks := r.tasks(plan)
 	left := int64(-1)
 	if !replayed {
 		left = lag(plan.End, r.view)
@@ -23,26 +23,16 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.Reporter.Planned(plan.Batch, plan.Offsets(), left, replayed)
 	watch.lap("walCommit")
 
-	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced}
-	results, err := executor.ExecuteAll(ctx, tasks, r.Workers)
-	if err != nil && replayed && r.cures(plan, err) {
-		r.Reporter.Notice("the batch cannot be finished with the settings that it was planned with; it is finished with those that the job has now", "batch", plan.Batch, "error", err)
-		tasks = r.tasksAs(plan, r.Value, r.IncludeHeaders)
-		results, err = executor.ExecuteAll(ctx, tasks, r.Workers)
-	}
+	results, err := r.execute(ctx, plan, replayed)
 	if err != nil {
 		return err
-	}
-	if err := batch.Covers(plan, tasks, results); err != nil {
-		return &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
-			Hint: "run again; if it repeats, this is a defect of sluice: keep the log"}
 	}
 	watch.lap("addBatch")
 
 	// From here on the batch is finished even if ctx is cancelled, within the grace.
 	ctx, cancel := outlive(ctx, r.Grace)
 	defer cancel()
-	applied, err := r.Sink.Commit(ctx, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: results, TableUUID: r.table.UUID})
+	applied, err := r.commit(ctx, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: results, TableUUID: r.table.UUID})
 	if err != nil {
 		return err
 	}
@@ -58,6 +48,26 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
 	return nil
+}
+
+// execute reads the plan into files, and reconciles what was read with what was planned.
+func (r *run) execute(ctx context.Context, plan *batch.Plan, replayed bool) ([]batch.TaskResult, error) {
+	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced}
+	tasks := r.tasks(plan)
+	results, err := executor.ExecuteAll(ctx, tasks, r.Workers)
+	if err != nil && replayed && r.cures(plan, err) {
+		r.Reporter.Notice("the batch cannot be finished with the settings that it was planned with; it is finished with those that the job has now", "batch", plan.Batch, "error", err)
+		tasks = r.tasksAs(plan, r.Value, r.IncludeHeaders)
+		results, err = executor.ExecuteAll(ctx, tasks, r.Workers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := batch.Covers(plan, tasks, results); err != nil {
+		return nil, &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
+			Hint: "run again; if it repeats, this is a defect of sluice: keep the log"}
+	}
+	return results, nil
 }
 
 // tasks are the plan's. What rows they make is the plan's too: a job that was changed since is the next batch's.
@@ -90,6 +100,34 @@ func (r *run) cures(plan *batch.Plan, failure error) bool {
 		return !settled(plan.Value, &r.Value).Equal(r.Value) || *settled(plan.IncludeHeaders, &r.IncludeHeaders) != r.IncludeHeaders
 	}
 	return false
+}
+
+// lastWords is how long a sink has, when the grace is over, to say what it knows of the commit in hand.
+const lastWords = 5 * time.Second
+
+// commit makes a batch part of the table. A sink waits for an answer longer than any grace, since it wants to know: once
+// the grace is over, nobody does, and the process may end. Should the commit still land, the next run finds it.
+func (r *run) commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
+	type answer struct {
+		applied *batch.Applied
+		err     error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		applied, err := r.Sink.Commit(ctx, c)
+		answered <- answer{applied, err}
+	}()
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, func() { close(over) }) })
+	defer stop()
+	select {
+	case a := <-answered:
+		return a.applied, a.err
+	case <-over:
+		return nil, &batch.Fault{Class: batch.UnknownOutcome,
+			Message: fmt.Sprintf("batch %d may or may not be in table %s: its commit was not answered before the run had to end (%v)", c.Plan.Batch, r.TableName, context.Cause(ctx)),
+			Hint:    "run again: the next run finds out and goes on; nothing was deleted"}
+	}
 }
 
 // housekeep does what may fail without harm: the report for monitoring, bounded metadata, old entries.

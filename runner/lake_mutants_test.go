@@ -176,7 +176,7 @@ func sweepLake(t *testing.T, how laketest.Mode, change func(*lakeWorld)) error {
 		w := newLakeWorld(t)
 		change(w)
 		s := laketest.BreakAt(i, how)
-		met, err := w.struck(context.Background(), s)
+		met, err := w.struck(context.Background(), s, true)
 		if !met {
 			return nil
 		}
@@ -223,12 +223,12 @@ func stallLake(t *testing.T, change func(*lakeWorld)) error {
 	t.Helper()
 	for i := 0; ; i++ {
 		w := newLakeWorld(t)
-		h := &halt{at: i, paused: make(chan string, 1), resume: make(chan struct{})}
+		h := haltAt(i)
 		broken := *w
 		change(&broken)
 		name, _, err := w.stall(broken.sleeper(h), h)
 		if err != nil {
-			return fmt.Errorf("a run slept before %q: %w", name, err)
+			return fmt.Errorf("a run slept %s: %w", name, err)
 		}
 		if name == "" {
 			return nil

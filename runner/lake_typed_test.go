@@ -139,7 +139,9 @@ func TestAPlanThatFailsForeverIsFinishedAsTheJobIsNow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(said.said, func(text string) bool { return strings.HasPrefix(text, "the batch cannot be finished with the settings that it was planned with; it is finished with those that the job has now") }) {
+		if !slices.ContainsFunc(said.said, func(text string) bool {
+			return strings.HasPrefix(text, "the batch cannot be finished with the settings that it was planned with; it is finished with those that the job has now")
+		}) {
 			t.Errorf("nothing was said of it: %q", said.said)
 		}
 		plan, err := checkpoint.NewLog(w.store).ReadPlan(t.Context(), 0)

@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sluice/batch"
@@ -58,6 +60,25 @@ func resumption(positions offsets.Offsets, recreated map[string]bool, view *offs
 		starts[tp] = at
 	}
 	return starts
+}
+
+// HeldBack names the first few partitions in which open transactions hold back records, those that hold back most first;
+// empty if there is none.
+func HeldBack(view *offsets.View) string {
+	var blocked []offsets.TopicPartition
+	for tp, bounds := range view.Partitions {
+		if bounds.Blocked() > 0 {
+			blocked = append(blocked, tp)
+		}
+	}
+	slices.SortFunc(blocked, func(a, b offsets.TopicPartition) int {
+		return cmp.Or(cmp.Compare(view.Partitions[b].Blocked(), view.Partitions[a].Blocked()), offsets.Compare(a, b))
+	})
+	var named []string
+	for _, tp := range blocked {
+		named = append(named, fmt.Sprintf("%s %d from offset %d", tp, view.Partitions[tp].Blocked(), view.Partitions[tp].End))
+	}
+	return list(named)
 }
 
 // list joins the first few of many.

@@ -27,6 +27,20 @@ func TestLossNamesEveryPartitionWithItsExactRange(t *testing.T) {
 	}
 }
 
+func TestHeldBackNamesTheFirstFewPartitions(t *testing.T) {
+	view := holding([2]int64{0, 30})
+	if got := HeldBack(view); got != "" {
+		t.Errorf("got %q, want nothing", got)
+	}
+	for p := range int32(30) {
+		view.Partitions[tp(p)] = offsets.Bounds{End: 10, HighWatermark: 10 + int64(p)}
+	}
+	got := HeldBack(view)
+	if !strings.HasPrefix(got, "t-29 29 from offset 10; t-28 28 from offset 10; ") || !strings.HasSuffix(got, "; and 19 more") || strings.Contains(got, "t-0 ") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // https://github.com/quickwit-oss/quickwit/issues/1602: every offset fits, only the topic id tells.
 func TestARecreatedTopicIsALossWhateverItsOffsets(t *testing.T) {
 	for _, end := range []int64{60, 100, 150} {

@@ -35,6 +35,9 @@ func (r *run) report(plan *batch.Plan, results []batch.TaskResult, replayed bool
 	watch.laps["triggerExecution"] = took.Milliseconds()
 	extra := progress.Extra{Offsets: plan.Offsets(), Snapshot: r.table.Applied.Snapshot, Replayed: replayed,
 		Blocked: r.summary.Blocked, Lag: lag(plan.End, r.view), PeakMemoryBytes: progress.PeakMemory()}
+	if a := plan.Accepted; a != nil {
+		extra.Accepted = &progress.Accepted{Choice: string(a.Choice), Batch: a.Batch, Snapshot: a.Snapshot}
+	}
 	var records int64
 	for _, result := range results {
 		extra.ReadBytes += result.ReadBytes

@@ -145,7 +145,7 @@ func (r *run) freeze(ctx context.Context) (err error) {
 		}
 	}
 	if r.summary.Blocked = r.view.Blocked(); r.summary.Blocked > 0 {
-		r.Reporter.Notice("open transactions hold back records: they are read once the transactions end", "offsets", r.summary.Blocked)
+		r.Reporter.Notice("open transactions hold back records: they are read once the transactions end", "offsets", r.summary.Blocked, "partitions", HeldBack(r.view))
 	}
 	return checkLoss(r.reached, r.topicIDs, r.view)
 }

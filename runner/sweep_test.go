@@ -198,8 +198,9 @@ func struckAnywhere(t *testing.T) {
 	}
 }
 
-// full sweeps every pair of faults; without it every seventh, which still visits each request in each mode.
-var full = flag.Bool("full", false, "sweep every pair of faults (make crash)")
+// full sweeps every pair of faults; without it every seventh, which still visits each request in each mode. The sweeps of a
+// real table say at their tests what it adds there.
+var full = flag.Bool("full", false, "sweep every pair of faults, and more of a real table (make crash)")
 
 // A recovery may be struck as well, anywhere.
 func TestARecoveryStruckAnywhereLosesAndDoublesNothing(t *testing.T) {

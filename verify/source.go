@@ -103,6 +103,7 @@ func (k *partitionCase) kafkaLimits(w *kafkaScan) {
 			Why: "Kafka has no record at their offsets: they were compacted away since, or read with another isolation level"})
 	}
 	if w.uncounted > 0 {
+		k.line.Verdict = worse(k.line.Verdict, Unproven)
 		k.open(Limit{Kind: WrittenBySpark, What: fmt.Sprintf("whether Spark left out %s of %s", count(w.uncounted, "record"), k),
 			Why: "Kafka holds them, the table does not, and no ledger counts what Spark wrote"})
 	}

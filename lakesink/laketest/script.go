@@ -43,6 +43,10 @@ var (
 // Script numbers effects and breaks one. The zero value breaks none. It may be shared by catalogs, stores and brokers,
 // which are then numbered together, and used by several goroutines.
 type Script struct {
+	// Step, if set, is called before and after every effect that is carried out, by the goroutine that does it: a chance
+	// to hold it there.
+	Step func(name string, after bool)
+
 	mu      sync.Mutex
 	armed   bool
 	at      int
@@ -50,6 +54,7 @@ type Script struct {
 	match   func(name string) bool
 	effects []string
 	broke   bool
+	broken  string
 	dead    bool
 }
 
@@ -75,6 +80,13 @@ func (s *Script) Broke() bool {
 	return s.broke
 }
 
+// Broken is the name of the effect that went wrong, empty if the fault was not met.
+func (s *Script) Broken() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
+}
+
 // Dead reports whether the process was killed.
 func (s *Script) Dead() bool {
 	s.mu.Lock()
@@ -96,6 +108,11 @@ func (s *Script) Effect(name string, apply func() error) error {
 	switch {
 	case dead:
 		return fmt.Errorf("%s: %w", name, ErrKilled)
+	case !broken && s.Step != nil:
+		s.Step(name, false)
+		err := apply()
+		s.Step(name, true)
+		return err
 	case !broken:
 		return apply()
 	case mode == NotApplied:
@@ -119,7 +136,7 @@ func (s *Script) next(name string) (dead bool, mode Mode, broken bool) {
 	s.effects = append(s.effects, name)
 	broken = s.armed && !s.broke && (s.match == nil && n == s.at || s.match != nil && s.match(name))
 	if broken {
-		s.broke = true
+		s.broke, s.broken = true, name
 		s.dead = s.mode == Killed || s.mode == KilledAfter
 	}
 	return false, s.mode, broken
