@@ -23,7 +23,7 @@ var stages = []stage{
 	{"compress pages", []string{"parquetfile.(*zstdCodec)"}},
 	{"encode pages", []string{"sluice/lakesink/parquetfile."}},
 	{"decompress record batches", []string{"kafkasrc.(*decompressor)"}},
-	{"record batches to columns", []string{"kafkasrc.(*Reader)", "kafkasrc.(*decoder)", "sluice/decode."}},
+	{"record batches to columns", []string{"kafkasrc.(*Reader)", "kafkasrc.(*decoder)", "sluice/decode"}},
 	{"fetch", []string{"kafkasrc.", "franz-go/pkg/kgo.", "franz-go/pkg/kmsg."}},
 	{"commit to the table", []string{"lakesink.(*Iceberg)", "lakesink.(*deal)", "apache/iceberg-go"}},
 	{"checkpoint", []string{"sluice/checkpoint."}},
