@@ -1,6 +1,7 @@
 package lakesink
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -60,7 +61,7 @@ func (i *Iceberg) unreadable(err error) error {
 // history is the main branch from the head backwards.
 type history struct {
 	snapshots []table.Snapshot
-	// complete says that the walk ended at the first snapshot ever, or that there is none.
+	// complete says that the walk ended where the history began, or that there is none.
 	complete bool
 }
 
@@ -69,8 +70,25 @@ func historyOf(t *table.Table) history {
 	if head == nil {
 		return history{complete: true}
 	}
-	snapshots, complete := table.AncestorsOfChecked(head.SnapshotID, t.Metadata().SnapshotByID)
-	return history{snapshots, complete}
+	snapshots, rootless := table.AncestorsOfChecked(head.SnapshotID, t.Metadata().SnapshotByID)
+	return history{snapshots, rootless && began(&snapshots[len(snapshots)-1])}
+}
+
+// began reports whether a snapshot without a parent is the first of its history. No parent is not enough: where
+// PyIceberg's expire_snapshots removes a parent, the child is left with none
+// (https://github.com/apache/iceberg-python, pyiceberg/table/update). The first snapshot of a table has the sequence
+// number 1; that of a table that was replaced, and all of format version 1, holds nothing but what it added.
+func began(s *table.Snapshot) bool {
+	if s.SequenceNumber == 1 {
+		return true
+	}
+	p := summary(s)
+	for _, total := range []string{"data-files", "records"} {
+		if p["total-"+total] == "" || p["total-"+total] != cmp.Or(p["added-"+total], "0") || cmp.Or(p["deleted-"+total], "0") != "0" {
+			return false
+		}
+	}
+	return true
 }
 
 func (h history) has(id int64) bool {

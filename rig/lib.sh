@@ -23,6 +23,9 @@ fail() {
 # need COMMAND HINT
 need() { command -v "$1" >/dev/null || fail "$1 is missing" "$2"; }
 
+# uncoloured: copy stdin to stderr without ANSI sequences: Maven prints some also where it is told to use no colour.
+uncoloured() { sed $'s/\e\\[[0-9;]*m//g' >&2; }
+
 # absolute DIR: DIR as an absolute path, relative to where the command was called.
 absolute() { case $1 in /*) printf '%s\n' "$1" ;; *) printf '%s\n' "$PWD/$1" ;; esac; }
 

@@ -37,11 +37,32 @@ func newHistory(metadata table.Metadata) *history {
 		h.complete = true
 		return h
 	}
-	h.chain, h.complete = table.AncestorsOfChecked(head.SnapshotID, metadata.SnapshotByID)
+	chain, rootless := table.AncestorsOfChecked(head.SnapshotID, metadata.SnapshotByID)
+	h.chain, h.complete = chain, rootless && startsHistory(&chain[len(chain)-1])
 	for i, s := range h.chain {
 		h.index[s.SnapshotID] = i
 	}
 	return h
+}
+
+// startsHistory reports whether a snapshot without a parent is the first one: number 1 of the table, or one that holds
+// nothing but what it added. Expiry by PyIceberg takes the parent of what it leaves, so having none says nothing.
+func startsHistory(s *table.Snapshot) bool {
+	if s.SequenceNumber == 1 {
+		return true
+	}
+	for _, what := range []string{"data-files", "records"} {
+		total, err := number(s, "total-"+what)
+		added, addErr := number(s, "added-"+what)
+		deleted, deleteErr := number(s, "deleted-"+what)
+		if err != nil || addErr != nil || deleteErr != nil || total != added || deleted != 0 {
+			return false
+		}
+		if _, known := s.Summary.Properties["total-"+what]; !known {
+			return false
+		}
+	}
+	return true
 }
 
 // mark is the batch that a snapshot says it holds.

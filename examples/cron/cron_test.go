@@ -342,6 +342,8 @@ func TestWhatIsWrongWithTheWrapperItselfIsMailed(t *testing.T) {
 	}{
 		{conf, nil, 64, "a job file is missing"},
 		{conf, []string{"--max-duration", "1h"}, 64, "usage: sluice-cron"},
+		{conf, []string{"-x", orders}, 64, "there is no option -x"},
+		{conf, []string{"-n", "a/b", orders}, 64, `"a/b" has a /`},
 		{h.path("no.conf"), []string{orders}, 64, "cannot read " + h.path("no.conf")},
 		{h.write("a.conf", "RETRY_PAUSE=soon\n"), []string{orders}, 64, `one is "soon"`},
 		{h.write("b.conf", "LOG_TO=nowhere\n"), []string{orders}, 64, `not "nowhere"`},
@@ -354,6 +356,53 @@ func TestWhatIsWrongWithTheWrapperItselfIsMailed(t *testing.T) {
 	}
 	if got := h.calls(); len(got) != 0 {
 		t.Errorf("got calls %q, want none", got)
+	}
+}
+
+func TestTheWrapperHasHelp(t *testing.T) {
+	for _, flag := range []string{"-h", "--help"} {
+		out, err := exec.Command("./sluice-cron", flag).Output()
+		if err != nil || !strings.HasPrefix(string(out), "usage: sluice-cron [-c CONF] [-n NAME] JOB.yaml") {
+			t.Errorf("%s: got %v and\n%s", flag, err, out)
+		}
+	}
+}
+
+// Files of one name in two folders are two jobs: failures of one are none of the other.
+func TestTwoJobsOfOneNameDoNotShareTheirState(t *testing.T) {
+	h := newHost(t)
+	h.exits(0)
+	if err := os.Mkdir(h.path("eu"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	eu := h.write("eu/orders.yaml", "name: orders\n")
+	start := func(args ...string) (int, string) {
+		return end(t, exec.Command("./sluice-cron", append([]string{"-c", h.conf()}, args...)...))
+	}
+	if code, mail := h.cron(); code != 0 || mail != "" {
+		t.Fatalf("got exit code %d and mail %q", code, mail)
+	}
+	code, mail := start(eu)
+	if code != 64 || !strings.Contains(mail, eu+" was not run: "+h.path("orders.yaml")+" goes by the name \"orders\"") || !strings.Contains(mail, "-n NAME") {
+		t.Errorf("got exit code %d and mail %q", code, mail)
+	}
+	if code, mail := start("-n", "orders-eu", eu); code != 0 || mail != "" || !strings.Contains(h.read("log/orders-eu.log"), "a batch") {
+		t.Errorf("with a name of its own: got exit code %d, mail %q and log %q", code, mail, h.read("log/orders-eu.log"))
+	}
+	if code, mail := h.cron(); code != 0 || mail != "" {
+		t.Errorf("the first: got exit code %d and mail %q", code, mail)
+	}
+	// A job that has moved is the same job.
+	if err := os.Remove(h.path("orders.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if code, mail := start(eu); code != 0 || mail != "" {
+			t.Errorf("moved: got exit code %d and mail %q", code, mail)
+		}
+	}
+	if got := len(h.calls()); got != 5 {
+		t.Errorf("got %d calls, want 5", got)
 	}
 }
 

@@ -155,11 +155,14 @@ func TestTheInstallationWithoutRootWorks(t *testing.T) {
 	if code, out := shell(h.dir, blocks[1][1]); code != 0 || !strings.Contains(out, "exit code 0\n") || !strings.HasSuffix(out, "a batch\na warning\n") {
 		t.Errorf("trying: got exit code %d and %q", code, out)
 	}
-	line := schedule.FindString(blocks[2][1])
-	if code, out := shell(h.dir, blocks[2][1][max(0, len(line)-1):]); line == "" || code != 0 || out != "" {
-		t.Errorf("cron: got %q, exit code %d and %q", line, code, out)
+	for line := range strings.Lines(blocks[2][1]) {
+		times := schedule.FindString(line)
+		if code, out := shell(h.dir, line[max(0, len(times)-1):]); times == "" || code != 0 || out != "" || strings.Contains(line, "%") {
+			t.Errorf("cron: got %q, exit code %d and %q", line, code, out)
+		}
 	}
-	if calls := h.calls(); len(calls) != 3 || !strings.Contains(calls[2], "run --job "+h.path("home/sluice/orders.yaml")+" --max-duration 1h") {
+	file := h.path("home/sluice/orders.yaml")
+	if calls := h.calls(); len(calls) != 4 || calls[2] != "run --job "+file+" --max-duration 1h\n" || calls[3] != "verify --source --job "+file+"\n" {
 		t.Errorf("got calls %q", calls)
 	}
 	j, err := job.Load(job.Input{File: h.path("home/sluice/orders.yaml")})

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -54,20 +55,35 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("prepare topic %s: %w", args[1], err)
 	}
-	for from := first; from < first+n; from += atOnce {
-		if err := client.ProduceSync(ctx, orders(from, min(from+atOnce, first+n))...).FirstErr(); err != nil {
-			return fmt.Errorf("append orders to %s: %w", args[1], err)
-		}
+	if err := fill(ctx, client, args[1], first, n); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(out, "%s: orders %d to %d\n", args[1], first+1, first+n)
 	return err
 }
 
-// prepare creates the topic unless it is there, and returns how many records it has had. The orders are older than what
-// Kafka keeps by default: without limits they would be gone in a second.
+// fill appends n orders from number first on, counted from 0. An error says how many of them are there all the same.
+func fill(ctx context.Context, client *kgo.Client, topic string, first, n int) error {
+	for from := first; from < first+n; from += atOnce {
+		until := min(from+atOnce, first+n)
+		if err := client.ProduceSync(ctx, orders(from, until)...).FirstErr(); err != nil {
+			return fmt.Errorf("append orders %d to %d to %s: %w; %d before them were appended, and some of these may have been", from+1, until, topic, err, from-first)
+		}
+	}
+	return nil
+}
+
+// settings of a topic that is made. Orders are some seconds apart, from a fixed time on: the first are older than what
+// Kafka keeps by default, and would be gone in a second; from some hundred thousand on they are in the future, which
+// Kafka refuses by default (KIP-937).
+func settings() map[string]*string {
+	return map[string]*string{"retention.ms": kadm.StringPtr("-1"), "retention.bytes": kadm.StringPtr("-1"),
+		"message.timestamp.after.max.ms": kadm.StringPtr(strconv.FormatInt(math.MaxInt64, 10))}
+}
+
+// prepare creates the topic unless it is there, and returns how many records it has had.
 func prepare(ctx context.Context, admin *kadm.Client, topic string) (int, error) {
-	forever := map[string]*string{"retention.ms": kadm.StringPtr("-1"), "retention.bytes": kadm.StringPtr("-1")}
-	if _, err := admin.CreateTopic(ctx, demo.Partitions, -1, forever, topic); err == nil {
+	if _, err := admin.CreateTopic(ctx, demo.Partitions, -1, settings(), topic); err == nil {
 		return 0, nil
 	} else if !errors.Is(err, kerr.TopicAlreadyExists) {
 		return 0, err

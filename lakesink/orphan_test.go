@@ -1,0 +1,78 @@
+package lakesink
+
+import (
+	"context"
+	"testing"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/batch"
+	"sluice/lakesink/laketest"
+)
+
+// PyIceberg's expiry leaves a snapshot without a parent. That is no beginning: what came before is hidden, not absent.
+func TestASnapshotWhoseParentWasTakenIsNoBeginning(t *testing.T) {
+	for _, version := range []string{"1", "2"} {
+		s, c := newTable(t, func(o *Options) { o.TableProperties = map[string]string{"format-version": version} })
+		for n := range int64(3) {
+			mustApply(t, s, queryID, planN(n))
+		}
+		rival(t, c, 2)
+		if err := laketest.Orphan(load(t, c)); err != nil {
+			t.Fatal(err)
+		}
+		a, err := s.Table(context.Background(), queryID)
+		if err != nil || a.Applied.RolledBack || !a.Applied.Cut || a.Applied.Batch != 2 {
+			t.Fatalf("version %s: got %+v, %v, want batch 2 below a cut history", version, a.Applied, err)
+		}
+		if other, err := s.Table(context.Background(), "another"); err != nil || !other.Applied.Cut {
+			t.Errorf("version %s: a query without a ledger: got %+v, %v, want a cut history", version, other.Applied, err)
+		}
+		mustApply(t, s, queryID, planN(3))
+		wantOffsets(t, c, 40, 2)
+	}
+}
+
+func TestWhereAHistoryBegins(t *testing.T) {
+	snapshot := func(sequence int64, p iceberg.Properties) bool {
+		s := table.Snapshot{SequenceNumber: sequence}
+		if p != nil {
+			s.Summary = &table.Summary{Properties: p}
+		}
+		return began(&s)
+	}
+	for name, tc := range map[string]struct {
+		sequence int64
+		summary  iceberg.Properties
+		want     bool
+	}{
+		"number 1":                          {1, nil, true},
+		"no summary":                        {7, nil, false},
+		"version 1, all is new":             {0, iceberg.Properties{"total-data-files": "2", "added-data-files": "2", "total-records": "9", "added-records": "9"}, true},
+		"version 1, more than it added":     {0, iceberg.Properties{"total-data-files": "3", "added-data-files": "2", "total-records": "19", "added-records": "9"}, false},
+		"a table that was replaced":         {5, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "total-records": "4", "added-records": "4"}, true},
+		"replaced by nothing":               {5, iceberg.Properties{"total-data-files": "0", "total-records": "0"}, true},
+		"an overwrite with the same rows":   {5, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "deleted-data-files": "3", "total-records": "4", "added-records": "4", "deleted-records": "4"}, false},
+		"totals that nobody counted":        {5, iceberg.Properties{"added-data-files": "1", "added-records": "4"}, false},
+		"the same files, rows from earlier": {5, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "total-records": "8", "added-records": "4"}, false},
+	} {
+		if got := snapshot(tc.sequence, tc.summary); got != tc.want {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// An open plan of a query without a ledger, as Spark leaves it, cannot be settled by a history that was cut.
+func TestACutHistoryIsNoProofThatABatchIsNotThere(t *testing.T) {
+	s, c := newTable(t)
+	rival(t, c, 5) // stands for the batch that Spark committed without a marker
+	rival(t, c, 1)
+	if err := laketest.Orphan(load(t, c)); err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.Table(context.Background(), queryID)
+	if err != nil || !a.Applied.Cut || a.Applied.CutAt != 2 || a.Applied.Batch != batch.None {
+		t.Errorf("got %+v, %v, want a history that is cut at sequence number 2", a.Applied, err)
+	}
+}
