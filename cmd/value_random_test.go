@@ -33,7 +33,9 @@ var randomValue = map[string]func(r *rand.Rand) string{
 	"a": func(r *rand.Rand) string { return pick(r, `"0001-01-01"`, `"1969-12-31"`, `"9999-12-31"`) },
 	"t": func(r *rand.Rand) string { return pick(r, `"00:00:00"`, `"23:59:59.999999"`) },
 	"n": func(r *rand.Rand) string { return pick(r, `"1969-12-31T23:59:59.999999"`, `"2026-01-02T03:04:05"`) },
-	"p": func(r *rand.Rand) string { return pick(r, `"2026-01-02T03:04:05.000001+14:00"`, `"1900-01-01T00:00:00Z"`) },
+	"p": func(r *rand.Rand) string {
+		return pick(r, `"2026-01-02T03:04:05.000001+14:00"`, `"1900-01-01T00:00:00Z"`)
+	},
 	"o": func(r *rand.Rand) string {
 		return pick(r, `{}`, `{"i":1,"n":{"p":"2026-01-02T03:04:05Z","e":1.5}}`, `{"n":{"e":0.5,"zz":[{}]}}`, `{"n":1}`)
 	},

@@ -257,7 +257,7 @@ value:
 		{[]string{"--value-schema", "Kafka_Offset INT"}, "value.schema: the schema has a column Kafka_Offset"},
 		{[]string{"--value-schema", "a TIMESTAMP_NTZ, b DATE", "--set", "value.json.timestampFormat=yyyy-MM-dd XXX", "--set", "value.json.dateFormat=yy"}, "2 problems"},
 		{[]string{"--value-schema", "a TIMESTAMP", "--set", "value.json.columnFormats.b=json"}, "value.json.columnFormats: a format is given for column b"},
-		{[]string{"--value-schema", "a TIMESTAMP", "--set", "value.json.timeZone=Local"}, "value.json.timeZone: Local is another zone"},
+		{[]string{"--value-schema", "a TIMESTAMP", "--set", "value.json.timeZone=Local"}, "value.json.timeZone: a local zone is another one"},
 		{nil, "value.schema: is missing"},
 	} {
 		call(t, nil, p.args("plan", c.args...)...).fails(64, c.want)

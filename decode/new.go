@@ -160,7 +160,7 @@ func (s *settings) compile(setting string, schema columns.Schema, o json.Options
 // another host.
 func zoneOf(name string) (*time.Location, error) {
 	if name == "Local" {
-		return nil, errors.New("Local is another zone on another host: name one, such as Europe/Berlin")
+		return nil, errors.New("a local zone is another one on another host: name one, such as Europe/Berlin")
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
