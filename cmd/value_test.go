@@ -3,11 +3,13 @@ package cmd_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -151,6 +153,26 @@ func TestAMalformedRecordStopsTheRunUntilItIsCured(t *testing.T) {
 			cured.run(t).has("summary", "batches", 0)
 		})
 	}
+}
+
+// Most schemas are wrong the first time, and the first run has made the table for it.
+func TestASchemaThatIsWrongFromTheStartCanBeCorrected(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := typed(t, k, "order_id BIGINT NOT NULL, amount DECIMAL(18,2)")
+	k.say(t, `{"order_id":1,"amount":"5"}`)
+	p.do(t, "run").fails(14, "amount", "leave NOT NULL out")
+	right := p.with("--value-schema", "order_id BIGINT NOT NULL, amount STRING")
+	right.do(t, "run").fails(13, "column amount is decimal(18,2) in the table and string in the rows", "no rows yet: it may also be dropped together with the checkpoint")
+	if err := p.catalog(t).DropTable(t.Context(), catalog.ToIdentifier(tableOfTests)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(p.checkpoint()); err != nil {
+		t.Fatal(err)
+	}
+	right.run(t).has("summary", "rows", 1)
+	right.wantsShown(t, []string{"order_id", "amount"}, `1 "5"`)
+	right.proves(t, "proved", 1)
 }
 
 func TestTombstonesAreKeptOrDroppedAndCounted(t *testing.T) {

@@ -163,9 +163,12 @@ func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.
 	if len(differences) == 0 {
 		return fields, nil
 	}
-	return nil, &batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("table %s does not take the rows: %s", i.TableName(), strings.Join(differences, "; ")),
-		Hint:    "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or change the job; for another table, which is created, it is another query"}
+	hint := "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or change the job; for another table, which is created, it is another query"
+	if t.CurrentSnapshot() == nil {
+		hint += ". This table has no rows yet: it may also be dropped together with the checkpoint, and both are made anew"
+	}
+	return nil, &batch.Fault{Class: batch.Inconsistent, Hint: hint,
+		Message: fmt.Sprintf("table %s does not take the rows: %s", i.TableName(), strings.Join(differences, "; "))}
 }
 
 func partitions(spec iceberg.PartitionSpec) string {
