@@ -65,7 +65,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	ice := lakesink.New(tables, lakesink.Options{Table: "db.orders", Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
 		Sleep: func(context.Context, time.Duration) error { return nil }})
 	q := &runner.Query{
-		Source: rawSource{&source{kafka: w.kafka, gate: open()}}, Sink: lakeSink{ice}, Log: log, Lease: noLease{}, Reporter: said,
+		Source: rawSource{&source{kafka: w.kafka, gate: open()}}, Sink: lakeSink{ice}, Log: log, Journal: log, Lease: noLease{}, Reporter: said,
 		NewDecoder: func(headers bool) runner.Decoder { return decode.NewRaw(headers) },
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, MaxOffsetsPerTrigger: 4,
 			Workers: 2, MinPartitions: 2, Grace: time.Minute, TableName: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
