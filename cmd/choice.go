@@ -13,6 +13,9 @@ const (
 	flagAdopt    = "adopt"
 	flagNewQuery = "new-query"
 	flagLostRows = "lost-rows"
+	// The job's own, which decide once as well.
+	flagStart     = "starting-offsets"
+	flagStartTime = "starting-timestamp"
 )
 
 // choiceFlags are what somebody decides once, where a run has stopped to ask. plan takes them too, to show beforehand
@@ -30,10 +33,17 @@ type choices struct {
 	adopt    string
 	newQuery bool
 	lostRows batch.Choice
+	// start is the flag that says where a new query begins; empty if it was not given.
+	start string
 }
 
 func choicesOf(c *cli.Context) (choices, error) {
-	chosen := choices{c.String(flagAdopt), c.Bool(flagNewQuery), batch.Choice(c.String(flagLostRows))}
+	chosen := choices{adopt: c.String(flagAdopt), newQuery: c.Bool(flagNewQuery), lostRows: batch.Choice(c.String(flagLostRows))}
+	for _, flag := range []string{flagStart, flagStartTime} {
+		if len(given(c, flag)) > 0 {
+			chosen.start = "--" + flag
+		}
+	}
 	if c.IsSet(flagAdopt) && chosen.newQuery {
 		return choices{}, &usage{fmt.Errorf("--%s and --%s contradict each other", flagAdopt, flagNewQuery), "give one of them"}
 	}
@@ -46,5 +56,5 @@ func choicesOf(c *cli.Context) (choices, error) {
 
 // tell hands the choices to a query.
 func (chosen choices) tell(query *runner.Query) {
-	query.Adopt, query.NewQuery, query.LostRows = chosen.adopt, chosen.newQuery, chosen.lostRows
+	query.Adopt, query.NewQuery, query.LostRows, query.StartGiven = chosen.adopt, chosen.newQuery, chosen.lostRows, chosen.start
 }

@@ -19,6 +19,7 @@ func (silent) Planned(int64, int64, int64, bool) {}
 func (silent) Advanced(int64)                    {}
 func (silent) Committed(*progress.Batch)         {}
 func (silent) Notice(string, ...any)             {}
+func (silent) Warning(string, ...any)            {}
 
 var actions = map[runner.Action]string{runner.First: progress.ActionStart, runner.Next: progress.ActionContinue, runner.Replay: progress.ActionReplay,
 	runner.Mark: progress.ActionMark, runner.Rebuild: progress.ActionRebuild, runner.Chosen: progress.ActionLostRows}

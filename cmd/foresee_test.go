@@ -185,7 +185,7 @@ func TestAFirstRunThatIsCuredIsAFirstRun(t *testing.T) {
 	p.leftNoBatch(t, "a run without permission")
 	p.do(t, "status").wants(0).has("status", "queryId", "", "action", "start", "lastRun", nil, "refusal", nil)
 	o := p.text(t, "run").wants(0)
-	if o.stderr != "" {
+	if strings.Count(o.stderr, "\n") != 2 || !strings.Contains(o.stderr, "a new query begins") || !strings.Contains(o.stderr, "the table was not there and was made") {
 		t.Errorf("the cured run said\n%s", o.stderr)
 	}
 	p.do(t, "status").wants(0).has("status", "lastCommit", 0, "lag", 0)

@@ -65,7 +65,7 @@ func (p *process) plan(c *cli.Context) error {
 func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Plan {
 	shown := &progress.Plan{Query: l.job.Name, QueryID: o.QueryID, Batch: batch.None, EstimatedBytes: -1, EstimatedFiles: -1,
 		Isolation: string(l.job.Source.Isolation()), MaxOffsets: l.job.Source.MaxOffsetsPerTrigger, Ranges: []progress.PlanRange{},
-		Notes: append([]string{}, o.Unused...), Blocked: o.View.Blocked(),
+		Notes: append(append([]string{}, o.Unused...), o.Remarks...), Blocked: o.View.Blocked(),
 		Tables: []progress.PlanTable{{Role: "main", Name: l.sink.TableName(), Exists: o.Table.Exists, UUID: o.Table.UUID, Location: o.Table.Location}}}
 	if shown.Action, shown.Refusal = actionOf(o); shown.Refusal != nil {
 		return shown

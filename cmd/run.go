@@ -80,7 +80,7 @@ func (l *pipeline) refuse(ctx context.Context, reporter runner.Reporter, began t
 	query := &runner.Query{Reporter: reporter, Options: runner.Options{Name: l.job.Name, RunID: l.runID, Started: began, Grace: l.job.Run.Grace,
 		TableName: l.job.Sink.Iceberg.Table, Now: time.Now, ExitCode: exitCode}}
 	if l.log != nil {
-		query.Log = l.log
+		query.Log, query.Journal = l.log, l.log
 	}
 	return query.Refuse(ctx, err)
 }

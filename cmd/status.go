@@ -55,6 +55,7 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	s := &progress.Status{Query: l.job.Name, QueryID: o.QueryID, Checkpoint: l.store.String(), LastPlan: batch.None, Lag: -1,
 		Table: l.sink.TableName(), Partitions: []progress.StatusPartition{}, Notes: []string{}}
 	s.Action, s.Refusal = actionOf(o)
+	s.Notes = append(s.Notes, o.Remarks...)
 	l.batches(s, o.Log, o.Table)
 	if err := l.history(ctx, s, o.Log); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -212,7 +213,7 @@ func (l *pipeline) checkQuery(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "checkpoint, table and topics fit together; " + nextStep(o), nil
+	return strings.Join(append([]string{"checkpoint, table and topics fit together", nextStep(o)}, o.Remarks...), "; "), nil
 }
 
 // nextStep says what a run would do first.

@@ -136,10 +136,11 @@ func (p *pipeline) close() {
 func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
-		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Lease: p.lease, Reporter: reporter,
+		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
 		NewDecoder: newDecoder,
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
+			CheckSink: lakesink.CheckMoved, OddLocation: func(location string) string { return lakesink.OddLocation(p.catalogOptions(), location) },
 			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: valueOf(&j.Value), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
@@ -196,6 +197,7 @@ func wrap[I any](value any, err error) (I, error) {
 }
 
 var (
-	_ runner.Log   = (*checkpoint.Log)(nil)
-	_ runner.Lease = (*checkpoint.Lease)(nil)
+	_ runner.Log     = (*checkpoint.Log)(nil)
+	_ runner.Journal = (*checkpoint.Log)(nil)
+	_ runner.Lease   = (*checkpoint.Lease)(nil)
 )

@@ -90,7 +90,7 @@ func (d *decoder) open(batch []byte) error {
 		b.timestamp = int64(binary.BigEndian.Uint64(batch[atMaxTimestamp:]))
 	}
 	if b.count < 0 {
-		return corruptf(first, "it claims %d records", b.count)
+		return corruptf(first, "it claims %s records", counted(b.count))
 	}
 	d.batch, d.raw, d.left, d.last = b, batch[headerLen:], 0, first-1
 	return nil
@@ -155,7 +155,7 @@ func (d *decoder) fill(block *columns.Records, from, until int64) error {
 		d.left--
 	}
 	if d.left == 0 && len(d.raw) > 0 {
-		return corruptf(d.batch.first, "%d bytes follow its last record", len(d.raw))
+		return corruptf(d.batch.first, "%s bytes follow its last record", counted(len(d.raw)))
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (d *decoder) record(block *columns.Records, from, until int64) error {
 }
 
 func (d *decoder) badRecord(what string) error {
-	return corruptf(d.batch.first, "record %d of %d %s", d.batch.count-d.left+1, d.batch.count, what)
+	return corruptf(d.batch.first, "record %s of %s %s", counted(d.batch.count-d.left+1), counted(d.batch.count), what)
 }
 
 func appendRecord(block *columns.Records, offset, timestamp int64, key, value []byte) {

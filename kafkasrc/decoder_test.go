@@ -133,7 +133,7 @@ func TestBatchesThatExpandBeyondTheLimitAreRefused(t *testing.T) { // https://gi
 			r.decoder.limit = 1 << 20
 			used := r.workspace
 			_, err := drain(r)
-			wantFault(t, err, batch.BadRecords, "orders-3", "offset 7", "1048576 bytes")
+			wantFault(t, err, batch.BadRecords, "orders-3", "offset 7", "1,048,576 bytes")
 			if got := cap(used.decoder.buf); got > 8<<20 {
 				t.Errorf("the buffer grew to %d bytes", got)
 			}

@@ -2,6 +2,7 @@ package kafkasrc
 
 import (
 	"fmt"
+	"strconv"
 
 	"sluice/batch"
 	"sluice/offsets"
@@ -64,5 +65,15 @@ type tooLarge struct {
 }
 
 func (t *tooLarge) Error() string {
-	return fmt.Sprintf("record batch at offset %d: it needs more than the %d bytes allowed", t.base, t.limit)
+	return fmt.Sprintf("record batch at offset %d: it needs more than the %s bytes allowed", t.base, counted(t.limit))
+}
+
+// counted renders 1,234,567: a count that is there to be read. Offsets, and what belongs into a setting, are there to be
+// copied and stay as they are.
+func counted(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }

@@ -339,5 +339,5 @@ func TestRealBatchAboveTheFetchSize(t *testing.T) { // https://github.com/conflu
 	options.MaxBatchBytes = 10 << 20
 	s = mustOpen(t, options)
 	_, err := drain(read(t, s, pieceNow(t, s, topic)))
-	wantFault(t, err, batch.BadRecords, topic+"-0", "offset 0", "10485760 bytes")
+	wantFault(t, err, batch.BadRecords, topic+"-0", "offset 0", "10,485,760 bytes")
 }

@@ -72,7 +72,7 @@ func (f *fetcher) incomplete(try *attempt, log []byte) (answer, error) {
 	if _, _, err := cut(log); err != nil {
 		return answer{log: log, next: try.offset}, nil
 	}
-	return answer{}, fmt.Errorf("%d bytes of %s at %d hold no complete record batch", len(log), try.tp, try.offset)
+	return answer{}, fmt.Errorf("%s bytes of %s at %d hold no complete record batch", counted(len(log)), try.tp, try.offset)
 }
 
 func expired(try *attempt, logStart int64) error {

@@ -86,7 +86,7 @@ func (d *decoder) countMessages(set []byte) (count int, last int64, err error) {
 			return 0, 0, corruptf(d.batch.first, "inside the wrapper: %v", err)
 		}
 		if m == nil || m[atMagic] != d.batch.magic || m[atMessageAttr]&attrCodec != 0 {
-			return 0, 0, corruptf(d.batch.first, "message %d inside the wrapper is cut short, of another format or compressed", count+1)
+			return 0, 0, corruptf(d.batch.first, "message %s inside the wrapper is cut short, of another format or compressed", counted(count+1))
 		}
 		last, set = baseOffset(m), rest
 		count++

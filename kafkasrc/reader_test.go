@@ -197,7 +197,7 @@ func TestABatchLargerThanTheFetchIsReadWhole(t *testing.T) { // https://github.c
 
 	options.MaxBatchBytes = 500_000
 	_, err := drain(read(t, mustOpen(t, options), b.piece(t, "orders", 0, 0, 3)))
-	wantFault(t, err, batch.BadRecords, "orders-0", "offset 0", "500000 bytes")
+	wantFault(t, err, batch.BadRecords, "orders-0", "offset 0", "500,000 bytes")
 }
 
 func TestACallThatIsGivenUpCanBeRepeated(t *testing.T) {

@@ -76,12 +76,15 @@ func historyOf(t *table.Table) history {
 
 // began reports whether a snapshot without a parent is the first of its history. No parent is not enough: where
 // PyIceberg's expire_snapshots removes a parent, the child is left with none
-// (https://github.com/apache/iceberg-python, pyiceberg/table/update). The first snapshot of a table has the sequence
-// number 1; that of a table that was replaced, and all of format version 1, holds nothing but what it added.
+// (https://github.com/apache/iceberg-python, pyiceberg/table/update), and if the table was overwritten before, the child
+// holds nothing but what it added, as a first snapshot does. The first one of a table has the sequence number 1; those of
+// format version 1 have no numbers, and there what it holds has to do.
 func began(s *table.Snapshot) bool {
-	if s.SequenceNumber == 1 {
-		return true
-	}
+	return s.SequenceNumber == 1 || s.SequenceNumber < 1 && onlyAdded(s)
+}
+
+// onlyAdded reports whether a snapshot says that it holds what it added and nothing from before.
+func onlyAdded(s *table.Snapshot) bool {
 	p := summary(s)
 	for _, total := range []string{"data-files", "records"} {
 		if p["total-"+total] == "" || p["total-"+total] != cmp.Or(p["added-"+total], "0") || cmp.Or(p["deleted-"+total], "0") != "0" {
@@ -155,12 +158,16 @@ func miss(a *batch.Applied, t *table.Table, h history) {
 // the oldest snapshot that was reached would have been met. Tables of format version 1 have no sequence numbers: there
 // a snapshot that is still known and younger was left behind.
 func rolledBack(t *table.Table, ledger *batch.Ledger, oldest *table.Snapshot) bool {
-	if t.Metadata().Version() >= 2 {
-		return ledger.Sequence >= oldest.SequenceNumber
-	}
 	known := t.SnapshotByID(ledger.Snapshot)
+	if t.Metadata().Version() >= 2 {
+		return ledger.Sequence >= oldest.SequenceNumber || known != nil && replaced(oldest)
+	}
 	return known != nil && known.TimestampMs >= oldest.TimestampMs
 }
+
+// replaced reports whether the table looks as if it had begun anew at a snapshot, as CREATE OR REPLACE TABLE makes it,
+// which keeps older snapshots and ledgers. Whether older snapshots are still there has to be looked at besides.
+func replaced(s *table.Snapshot) bool { return s.ParentSnapshotID == nil && onlyAdded(s) }
 
 // batchOf is the batch of a query that a snapshot says it applied: ours, with its plan, or Spark's.
 func batchOf(s *table.Snapshot, query string) (n int64, plan string, ok bool) {

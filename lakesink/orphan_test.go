@@ -51,14 +51,34 @@ func TestWhereAHistoryBegins(t *testing.T) {
 		"no summary":                        {7, nil, false},
 		"version 1, all is new":             {0, iceberg.Properties{"total-data-files": "2", "added-data-files": "2", "total-records": "9", "added-records": "9"}, true},
 		"version 1, more than it added":     {0, iceberg.Properties{"total-data-files": "3", "added-data-files": "2", "total-records": "19", "added-records": "9"}, false},
-		"a table that was replaced":         {5, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "total-records": "4", "added-records": "4"}, true},
-		"replaced by nothing":               {5, iceberg.Properties{"total-data-files": "0", "total-records": "0"}, true},
-		"an overwrite with the same rows":   {5, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "deleted-data-files": "3", "total-records": "4", "added-records": "4", "deleted-records": "4"}, false},
-		"totals that nobody counted":        {5, iceberg.Properties{"added-data-files": "1", "added-records": "4"}, false},
-		"the same files, rows from earlier": {5, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "total-records": "8", "added-records": "4"}, false},
+		"all is new, as after an overwrite": {5, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "total-records": "4", "added-records": "4"}, false},
+		"an overwrite with the same rows":   {0, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "deleted-data-files": "3", "total-records": "4", "added-records": "4", "deleted-records": "4"}, false},
+		"totals that nobody counted":        {0, iceberg.Properties{"added-data-files": "1", "added-records": "4"}, false},
+		"the same files, rows from earlier": {0, iceberg.Properties{"total-data-files": "1", "added-data-files": "1", "total-records": "8", "added-records": "4"}, false},
 	} {
 		if got := snapshot(tc.sequence, tc.summary); got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// After an overwrite and an expiry the snapshot that is left holds what it added alone, and so does the first one of a
+// table that was replaced; there the older ones, and with them the ledger's, are still known.
+func TestASnapshotThatHoldsAllThatItAddedNeedNotBeABeginning(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		s, c := newTable(t)
+		first := mustApply(t, s, queryID, planOf(0, 0, 0))
+		rival(t, c, 5)
+		var keep []int64
+		if kept {
+			keep = append(keep, first.Snapshot)
+		}
+		if err := laketest.Orphan(load(t, c), keep...); err != nil {
+			t.Fatal(err)
+		}
+		a, err := s.Table(context.Background(), queryID)
+		if err != nil || a.Applied.RolledBack != kept || a.Applied.Cut == kept {
+			t.Errorf("the ledger's snapshot known: %v: got %+v, %v", kept, a.Applied, err)
 		}
 	}
 }

@@ -237,12 +237,33 @@ func TestVerifySaysWhatItIsSureOf(t *testing.T) {
 	for _, c := range []struct {
 		verdict string
 		ok      bool
+		source  bool
 		want    string
-	}{{"proved", true, "ok, every row is there once"}, {"unproven", true, "ok, as far as could be proven"}, {"broken", false, "not ok, 1 problem"}} {
+	}{{"proved", true, false, "ok, every row is there once"}, {"unproven", true, false, "ok, as far as could be proven"}, {"broken", false, false, "not ok, 1 problem"},
+		{"proved", true, true, "ok, every row is there once; 1 of 2 partitions not wholly compared with Kafka"},
+		{"unproven", true, true, "ok, as far as could be proven; 1 of 2 partitions not wholly compared with Kafka"}, {"broken", false, true, "not ok, 1 problem"}} {
 		v := sampleVerify()
-		v.OK, v.Verdict = c.ok, c.verdict
+		v.OK, v.Verdict, v.Source = c.ok, c.verdict, c.source
 		if got, _, _ := strings.Cut(text(t, v), "\n"); got != "sales.orders: "+c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
+	}
+}
+
+func TestVerifySaysHowMuchKafkaVouchesFor(t *testing.T) {
+	v := sampleVerify()
+	v.ReadTwice, v.Partitions[1].Compared = 1943, 0
+	for _, want := range []string{"2,000,000 of 3,000,000  broken\n", "          no  proved\n", "\n  read twice    1,943\n"} {
+		if got := text(t, v); !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant it to say %q", got, want)
+		}
+	}
+	v.Partitions[0].Compared, v.Partitions[1].Compared = v.Partitions[0].Read, v.Partitions[1].Read
+	v.OK, v.Verdict = true, "proved"
+	if got := text(t, v); !strings.HasPrefix(got, "sales.orders: ok, every row is there once\n") || !strings.Contains(got, "all  proved\n") {
+		t.Errorf("got\n%s\nwant nothing left out", got)
+	}
+	if v.Source = false; strings.Contains(text(t, v), "compared") {
+		t.Errorf("got\n%s\nwant no word of Kafka, which was not asked", text(t, v))
 	}
 }

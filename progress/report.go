@@ -115,7 +115,11 @@ type Summary struct {
 	// Table is the table's name and TableLocation where it lives, for whoever wants to look.
 	Table         string `json:"table"`
 	TableLocation string `json:"tableLocation"`
-	Error         string `json:"error,omitempty"`
+	// TableMade says that the table was not there and was made by this run.
+	TableMade bool `json:"tableMade,omitempty"`
+	// Began is where a query that is new begins; absent for one that had begun before.
+	Began offsets.Offsets `json:"began,omitempty"`
+	Error string          `json:"error,omitempty"`
 }
 
 // Timestamp renders as Spark does: yyyy-MM-dd'T'HH:mm:ss.SSS'Z'.

@@ -90,6 +90,11 @@ func (r *Reporter) Notice(message string, attributes ...any) {
 	r.options.Log.Log(context.Background(), level, message, attributes...)
 }
 
+// Warning tells what a person must not miss, though the run goes on.
+func (r *Reporter) Warning(message string, attributes ...any) {
+	r.options.Log.Log(context.Background(), slog.LevelWarn, message, attributes...)
+}
+
 // Finish writes the summary, in text ending with look, the line to paste into DuckDB. It returns the first error of
 // all writing.
 func (r *Reporter) Finish(summary *Summary, look string) error {

@@ -69,13 +69,13 @@ func sampleStatus() *Status {
 }
 
 func sampleVerify() *Verify {
-	return &Verify{OK: false, Verdict: "broken", Table: "sales.orders", TableUUID: sampleTable, Location: "file:///data/lake/sales.db/orders", Snapshot: 4_302_859_012_394_871_102,
+	return &Verify{OK: false, Verdict: "broken", Source: true, Table: "sales.orders", TableUUID: sampleTable, Location: "file:///data/lake/sales.db/orders", Snapshot: 4_302_859_012_394_871_102,
 		Batches: 11, Rows: 3_500_001, Expected: 3_500_000, Duplicates: 1, ForeignRows: 3, Files: 46, Bytes: 309_000_000,
 		Queries: []VerifyQuery{{ID: sampleQuery, Name: "orders", Batch: 10, Snapshot: 4_302_859_012_394_871_102, Rows: 3_500_000}},
 		Partitions: []VerifyPartition{
-			{Topic: "orders", Partition: 0, Until: 3_000_000, Queries: []string{sampleQuery}, Rows: 3_000_001, Expected: 3_000_000, Duplicates: 1, Verdict: "broken",
+			{Topic: "orders", Partition: 0, Until: 3_000_000, Read: 3_000_000, Compared: 2_000_000, Queries: []string{sampleQuery}, Rows: 3_000_001, Expected: 3_000_000, Duplicates: 1, Verdict: "broken",
 				Kafka: &VerifyKafka{From: 1_000_000, Until: 3_000_000, Records: 2_000_000}},
-			{Topic: "orders", Partition: 1, Until: 500_000, Queries: []string{sampleQuery}, Rows: 500_000, Expected: 500_000, Verdict: "proved",
+			{Topic: "orders", Partition: 1, Until: 500_000, Read: 500_000, Compared: 500_000, Queries: []string{sampleQuery}, Rows: 500_000, Expected: 500_000, Verdict: "proved",
 				Kafka: &VerifyKafka{Until: 500_000, Records: 500_000}}},
 		Foreign: map[string]int64{"refunds": 3},
 		Problems: []Problem{{Kind: "duplicate-rows", What: "orders-0 has 1 row too many", Evidence: "by the ledgers query orders has read [0,3000000); the table holds offsets [1234567,1234568) more often than that",

@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Verify is what the judge found. Its fields are those of the judge's report.
@@ -11,6 +12,8 @@ type Verify struct {
 	OK bool `json:"ok"`
 	// Verdict is proved, unproven or broken.
 	Verdict string `json:"verdict"`
+	// Source says that Kafka was asked. How far the partitions could be compared with it, each says.
+	Source bool `json:"source"`
 	// Table, TableUUID and Location identify the table, Snapshot is the one that was read; 0 if it has none.
 	Table     string `json:"table"`
 	TableUUID string `json:"tableUuid"`
@@ -21,12 +24,14 @@ type Verify struct {
 	// Rows counts rows of the topics that ledgers cover, Expected what the ledgers count.
 	Rows     int64 `json:"rows"`
 	Expected int64 `json:"expected"`
-	// Duplicates, Missing, Unexpected and DeletedByOthers are sums over the partitions. Unaccounted counts missing rows
+	// Duplicates, Missing, Unexpected, DeletedByOthers and ReadTwice are sums over the partitions. ReadTwice counts rows
+	// beyond the first of each record that several queries have put into the table. Unaccounted counts missing rows
 	// of which the evidence does not tell why. Unattributed counts rows that no ledger counts and Spark may have written.
 	Duplicates      int64 `json:"duplicates"`
 	Missing         int64 `json:"missing"`
 	Unexpected      int64 `json:"unexpected"`
 	DeletedByOthers int64 `json:"deletedByOthers"`
+	ReadTwice       int64 `json:"readTwice"`
 	Unaccounted     int64 `json:"unaccounted"`
 	Unattributed    int64 `json:"unattributed"`
 	// DeadLetters, Dropped and Lost are what the ledgers count.
@@ -63,8 +68,12 @@ type VerifyPartition struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
 	// From and Until are what the ledgers say was read.
-	From            int64    `json:"from"`
-	Until           int64    `json:"until"`
+	From  int64 `json:"from"`
+	Until int64 `json:"until"`
+	// Read counts the offsets that queries read, each once for every query, and Compared those of them that were held
+	// against what Kafka has.
+	Read            int64    `json:"read"`
+	Compared        int64    `json:"compared"`
 	Queries         []string `json:"queries"`
 	Rows            int64    `json:"rows"`
 	Expected        int64    `json:"expected"`
@@ -72,6 +81,7 @@ type VerifyPartition struct {
 	Missing         int64    `json:"missing"`
 	Unexpected      int64    `json:"unexpected"`
 	DeletedByOthers int64    `json:"deletedByOthers"`
+	ReadTwice       int64    `json:"readTwice"`
 	Unaccounted     int64    `json:"unaccounted"`
 	Unattributed    int64    `json:"unattributed"`
 	DeadLetters     int64    `json:"deadLetters"`
@@ -138,6 +148,7 @@ func (v *Verify) WriteText(w io.Writer) error {
 		{"batches", count(v.Batches)},
 		{"rows", count(v.Rows) + " of " + count(v.Expected) + " expected"},
 		{"duplicates", count(v.Duplicates)},
+		{"read twice", nonzero(v.ReadTwice)},
 		{"missing", count(v.Missing)},
 		{"unexpected", count(v.Unexpected)},
 		{"deleted by others", nonzero(v.DeletedByOthers)},
@@ -150,11 +161,7 @@ func (v *Verify) WriteText(w io.Writer) error {
 		{"files", count(v.Files) + ", " + size(v.Bytes)},
 		{"location", v.Location},
 	})
-	partitions := &table{headings: []string{"topic", ">partition", ">from", ">until", ">rows", ">duplicates", ">missing", ">unexpected", "verdict"}}
-	for _, p := range v.Partitions {
-		partitions.add(printable(p.Topic), number(int64(p.Partition)), number(p.From), number(p.Until), count(p.Rows), count(p.Duplicates), count(p.Missing), count(p.Unexpected), p.Verdict)
-	}
-	out.section("", "  ", partitions)
+	out.section("", "  ", v.partitions())
 	for _, problem := range v.Problems {
 		out.linef("\nproblem (%s): %s", problem.Kind, printable(problem.What))
 		out.pairs("  ", [][2]string{{"evidence", printable(problem.Evidence)}, {"to do", printable(problem.Todo)}})
@@ -177,7 +184,51 @@ func (v *Verify) headline() string {
 	case !v.OK:
 		return fmt.Sprintf("not ok, %s", plural(int64(len(v.Problems)), "problem"))
 	case v.Verdict == "proved":
-		return "ok, every row is there once"
+		return "ok, every row is there once" + v.uncompared()
 	}
-	return "ok, as far as could be proven"
+	return "ok, as far as could be proven" + v.uncompared()
+}
+
+// uncompared says how many partitions Kafka could not vouch for whole; empty if it was not asked or could.
+func (v *Verify) uncompared() string {
+	var n int64
+	for _, p := range v.Partitions {
+		if p.Compared < p.Read {
+			n++
+		}
+	}
+	if !v.Source || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of %s not wholly compared with Kafka", count(n), plural(int64(len(v.Partitions)), "partition"))
+}
+
+// partitions is a row for each. Where Kafka was asked, the last column but one says how much of what was read it could
+// still be held against.
+func (v *Verify) partitions() *table {
+	t := &table{headings: []string{"topic", ">partition", ">from", ">until", ">rows", ">duplicates", ">missing", ">unexpected", ">compared", "verdict"}}
+	if !v.Source {
+		t.headings = slices.Delete(t.headings, 8, 9)
+	}
+	for _, p := range v.Partitions {
+		cells := []string{printable(p.Topic), number(int64(p.Partition)), number(p.From), number(p.Until), count(p.Rows), count(p.Duplicates), count(p.Missing), count(p.Unexpected)}
+		if v.Source {
+			cells = append(cells, p.compared())
+		}
+		t.add(append(cells, p.Verdict)...)
+	}
+	return t
+}
+
+// compared is how much of what was read was held against Kafka: all, a part, or no.
+func (p *VerifyPartition) compared() string {
+	switch {
+	case p.Read == 0:
+		return ""
+	case p.Compared == p.Read:
+		return "all"
+	case p.Compared == 0:
+		return "no"
+	}
+	return fmt.Sprintf("%s of %s", count(p.Compared), count(p.Read))
 }

@@ -43,7 +43,7 @@ func (r *run) identify(ctx context.Context) error {
 
 // begun takes the id that the checkpoint has. What decides about a checkpoint without one is idle then.
 func (r *run) begun(id string) {
-	r.queryID = id
+	r.queryID, r.empty, r.missing = id, false, false
 	if r.NewQuery {
 		r.idle("--new-query", fmt.Sprintf("the checkpoint is that of query %s, which goes on; a new query needs an empty checkpoint", id))
 	}
@@ -60,12 +60,20 @@ func (r *run) idle(option, because string) {
 	}
 }
 
+// remark keeps what a person should know before rows are written.
+func (r *run) remark(text string) {
+	if !slices.Contains(r.remarks, text) {
+		r.remarks = append(r.remarks, text)
+	}
+}
+
 // admit decides which id a checkpoint without one gets.
 func (r *run) admit(ctx context.Context) (string, error) {
 	table, err := r.Sink.Table(ctx, "")
 	if err != nil {
 		return "", err
 	}
+	r.empty, r.missing = true, !table.Exists
 	suspects := r.suspects(table)
 	if r.Adopt != "" {
 		if _, ok := table.Queries[r.Adopt]; !ok {
@@ -138,18 +146,38 @@ func (r *run) readAlready(ctx context.Context, table *batch.Table) error {
 		if other.Applied.Ledger == nil {
 			continue
 		}
+		ids, err := r.topicIDsNow(ctx)
+		if err != nil {
+			return err
+		}
 		var again []string
+		beyond := r.start.Clone()
 		for _, tp := range r.start.Partitions() {
-			if a, ok := other.Applied.Ledger.Accounts[tp]; ok && a.First < a.Next && r.start[tp] < a.Next {
+			a, ok := other.Applied.Ledger.Accounts[tp]
+			if ok && a.First < a.Next && r.start[tp] < a.Next && !otherTopic(other.Applied.Ledger.TopicIDs[tp.Topic], ids[tp.Topic]) {
 				again = append(again, fmt.Sprintf("%s up to %d", tp, a.Next))
+				beyond[tp] = a.Next
 			}
 		}
 		if len(again) > 0 {
 			return &batch.Fault{Class: batch.Inconsistent,
 				Message: fmt.Sprintf("the checkpoint is empty, but query %q (%s) has read the same records into this table: %s", table.Queries[id], id, list(again)),
 				Hint: fmt.Sprintf("if the job was renamed, give it its old name and checkpoint; to take over from that query use startingOffsets %s; --new-query puts the records there again",
-					other.Applied.Ledger.Next())}
+					beyond)}
 		}
 	}
 	return nil
+}
+
+// topicIDsNow are the ids of the topics as they are: those of one name may have been another topic's once, whose records
+// are not the same.
+func (r *run) topicIDsNow(ctx context.Context) (map[string]string, error) {
+	if r.idsNow == nil {
+		view, err := r.Source.View(ctx, r.Isolation, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.idsNow = view.TopicIDs
+	}
+	return r.idsNow, nil
 }

@@ -81,7 +81,7 @@ type Writer interface {
 	Abort()
 }
 
-// Log is the checkpoint: the durable record of what was planned and what was done (checkpoint).
+// Log is the checkpoint: the durable record of what was planned and what was done (checkpoint). A batch depends on it.
 type Log interface {
 	// Query is the query's id; empty if the checkpoint has none yet. A checkpoint with entries but no id is an
 	// Inconsistent fault.
@@ -105,10 +105,14 @@ type Log interface {
 	Identity(ctx context.Context) (*batch.Identity, error)
 	// SetIdentity replaces the identity that Identity or the last SetIdentity returned. Fenced if another run did so.
 	SetIdentity(ctx context.Context, identity *batch.Identity) error
+}
+
+// Journal is the part of the checkpoint that may fail without harm (checkpoint): no batch depends on it.
+type Journal interface {
 	// WriteProgress keeps the report of a batch, WriteRun that of a run. They are for people and monitoring.
 	WriteProgress(ctx context.Context, batch int64, report []byte) error
 	WriteRun(ctx context.Context, run string, report []byte) error
-	// Purge removes entries beyond the retained ones: all commits first, then the offsets. Its failure harms nothing.
+	// Purge removes entries beyond the retained ones: all commits first, then the offsets.
 	Purge(ctx context.Context, newest int64) error
 }
 
@@ -131,4 +135,6 @@ type Reporter interface {
 	Committed(report *progress.Batch)
 	// Notice tells something that a person should know and that is no error.
 	Notice(message string, attributes ...any)
+	// Warning is a Notice that is not to be missed, though the run goes on: rows or records may be in question.
+	Warning(message string, attributes ...any)
 }

@@ -134,7 +134,7 @@ func (r *run) commit(ctx context.Context, c *batch.Commit) (*batch.Applied, erro
 func (r *run) housekeep(ctx context.Context, n int64, report *progress.Batch) {
 	text, err := json.Marshal(report)
 	if err == nil {
-		err = r.Log.WriteProgress(ctx, n, text)
+		err = r.Journal.WriteProgress(ctx, n, text)
 	}
 	if err != nil {
 		r.Reporter.Notice("the report of the batch was not stored; the batch is in the table", "batch", n, "error", err)
@@ -148,7 +148,7 @@ func (r *run) housekeep(ctx context.Context, n int64, report *progress.Batch) {
 }
 
 func (r *run) purge(ctx context.Context, newest int64) {
-	if err := r.Log.Purge(ctx, newest); err != nil {
+	if err := r.Journal.Purge(ctx, newest); err != nil {
 		r.Reporter.Notice("old checkpoint entries were not removed; it is tried again by the next run", "error", err)
 	}
 }

@@ -9,24 +9,40 @@ import (
 	"sluice/offsets"
 )
 
-// isNow is the identity that this run would write.
-func (r *run) isNow() *batch.Identity {
+// identityNow is the identity that this run would write.
+func (r *run) identityNow() *batch.Identity {
 	return &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName,
 		Tables: map[string]string{mainTable: r.table.UUID}, Keys: r.Keys}
 }
 
-// fits says whether table and job are those of the checkpoint. What is free to change is not in an identity.
-func (r *run) fits() error {
-	if err := r.oldTable(); err != nil || r.identity == nil {
+// checkIdentity refuses a table or a job that is not the checkpoint's. What is free to change is not in an identity.
+func (r *run) checkIdentity() error {
+	if err := r.checkTable(); err != nil || r.identity == nil {
 		return err
 	}
-	return r.sameQuery(r.identity, r.isNow())
+	is := r.identityNow()
+	if err := r.checkQuery(r.identity, is); err != nil {
+		return err
+	}
+	return r.checkMoved(r.identity, is)
+}
+
+// checkMoved looks at the catalog that the checkpoint's table was in, where it is in another one now.
+func (r *run) checkMoved(was, is *batch.Identity) error {
+	if r.CheckSink == nil || was.Sink == is.Sink || !maps.Equal(was.Tables, is.Tables) {
+		return nil
+	}
+	remark, err := r.CheckSink(r.table.UUID, was.Sink, is.Sink)
+	if remark != "" {
+		r.remark(remark)
+	}
+	return err
 }
 
 // sign writes down what the checkpoint belongs to, the first time and where a permitted change was made.
 func (r *run) sign(ctx context.Context) error {
-	is := r.isNow()
-	if was := r.identity; was != nil && maps.Equal(was.Tables, is.Tables) && maps.Equal(was.Keys, is.Keys) {
+	is := r.identityNow()
+	if was := r.identity; was != nil && was.Sink == is.Sink && maps.Equal(was.Tables, is.Tables) && maps.Equal(was.Keys, is.Keys) {
 		return nil
 	}
 	if err := r.Log.SetIdentity(ctx, is); err != nil {
@@ -36,8 +52,8 @@ func (r *run) sign(ctx context.Context) error {
 	return nil
 }
 
-// anotherTable says that the table is not the one this checkpoint's rows went to.
-func (r *run) anotherTable() bool {
+// tableReplaced says that the table is not the one this checkpoint's rows went to.
+func (r *run) tableReplaced() bool {
 	if r.identity == nil {
 		return false
 	}
@@ -45,15 +61,15 @@ func (r *run) anotherTable() bool {
 	return was != "" && !(r.table.Exists && was == r.table.UUID) // wherever its catalog is now
 }
 
-// oldTable refuses a table that is not the one this checkpoint's rows went to, unless somebody has chosen what to do
+// checkTable refuses a table that is not the one this checkpoint's rows went to, unless somebody has chosen what to do
 // about those rows.
-func (r *run) oldTable() error {
-	if !r.anotherTable() || r.LostRows != "" {
+func (r *run) checkTable() error {
+	if !r.tableReplaced() || r.LostRows != "" {
 		return nil
 	}
 	switch was := r.identity.Tables[mainTable]; {
 	case r.identity.Sink != r.SinkName:
-		return anotherQuery(fmt.Sprintf("sink was %s and is %s", r.identity.Sink, r.SinkName))
+		return otherQueryFault(fmt.Sprintf("sink was %s and is %s", r.identity.Sink, r.SinkName))
 	case !r.table.Exists:
 		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table %s is gone; this query wrote to the one with UUID %s", r.TableName, was),
 			Hint: "bring the table back, or " + lostRowsHint + " with a new table"}
@@ -64,8 +80,8 @@ func (r *run) oldTable() error {
 	}
 }
 
-// sameTable checks that the table is the one that a plan was made for. Spark's plans do not say.
-func (r *run) sameTable(plan *batch.Plan) error {
+// checkPlanned refuses a table that is not the one that a plan was made for. Spark's plans do not say.
+func (r *run) checkPlanned(plan *batch.Plan) error {
 	was := plan.Tables[mainTable]
 	if was == "" || was == r.table.UUID {
 		return nil
@@ -75,23 +91,23 @@ func (r *run) sameTable(plan *batch.Plan) error {
 		Hint:    "bring the old table back, or " + lostRowsHint}}
 }
 
-func anotherQuery(changes string) error {
+func otherQueryFault(changes string) error {
 	return &batch.Fault{Class: batch.Inconsistent, Message: "this checkpoint belongs to another query: " + changes,
 		Hint: "use the checkpoint of this query, or give the changed one a new name and checkpoint"}
 }
 
-// sameQuery compares the job with what the checkpoint belongs to. A broker that does not tell its cluster's id is no
+// checkQuery compares the job with what the checkpoint belongs to. A broker that does not tell its cluster's id is no
 // other cluster.
-func (r *run) sameQuery(was, is *batch.Identity) error {
+func (r *run) checkQuery(was, is *batch.Identity) error {
 	var changes []string
 	for _, c := range []struct{ what, was, is string }{{"name", was.Name, is.Name}, {"Kafka cluster", was.ClusterID, is.ClusterID}, {"sink", was.Sink, is.Sink}} {
-		moved := c.what == "sink" && maps.Equal(was.Tables, is.Tables) // the same table in a catalog that moved
+		moved := c.what == "sink" && maps.Equal(was.Tables, is.Tables) // the same table in another catalog: see checkMoved
 		if c.was != c.is && c.was != "" && c.is != "" && !moved {
 			changes = append(changes, fmt.Sprintf("%s was %s and is %s", c.what, c.was, c.is))
 		}
 	}
 	if len(changes) > 0 {
-		return anotherQuery(list(changes))
+		return otherQueryFault(list(changes))
 	}
 	if r.CheckKeys == nil {
 		return nil

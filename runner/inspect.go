@@ -21,6 +21,8 @@ type Outlook struct {
 	Refusal error
 	// Unused says which of the options that decide something would change nothing, and why.
 	Unused []string
+	// Remarks are what else a person should know before the run writes rows.
+	Remarks []string
 	// Replay is the open plan that would be finished first, nil if there is none.
 	Replay *batch.Plan
 	// Start is where the first batch of the run's own would begin: what the query has reached, after the replay.
@@ -49,7 +51,7 @@ func (q *Query) Inspect(ctx context.Context) (*Outlook, error) {
 	if refusal == nil {
 		refusal = r.foresee(ctx, o)
 	}
-	if o.Unused = r.unused; refusal != nil && !refused(refusal) {
+	if o.Unused, o.Remarks = r.unused, r.remarks; refusal != nil && !refused(refusal) {
 		return nil, refusal
 	}
 	o.Refusal = refusal
@@ -67,7 +69,7 @@ func refused(err error) bool {
 
 // foresee goes through the steps of a run without carrying any out.
 func (r *run) foresee(ctx context.Context, o *Outlook) error {
-	next, err := r.judge(ctx)
+	next, err := r.nextStep(ctx)
 	if err != nil {
 		return err
 	}

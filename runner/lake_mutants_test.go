@@ -159,7 +159,7 @@ var lakeMutants = map[mutant]struct {
 	noIdempotency: {laketest.KilledAfter, forgetful},
 	markerFirst:   {laketest.KilledAfter, func(q *runner.Query) { q.Sink = eager{q.Sink.(lakeSink), q.Log} }},
 	planRecomputed: {laketest.Killed, func(q *runner.Query) {
-		q.Log = &stretching{Log: q.Log, kafka: q.Source.(rawSource).source.kafka}
+		q.Log = &stretching{wholeLog: q.Log.(wholeLog), kafka: q.Source.(rawSource).source.kafka}
 	}},
 	failureIsSuccess: {laketest.NotApplied, func(q *runner.Query) { q.Sink = hopeful{q.Sink.(lakeSink)} }},
 }

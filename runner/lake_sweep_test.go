@@ -67,7 +67,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	ice := lakesink.New(tables, lakesink.Options{Table: "db.orders", Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
 		Sleep: func(context.Context, time.Duration) error { return nil }})
 	q := &runner.Query{
-		Source: rawSource{&source{kafka: w.kafka, gate: open()}, w.value}, Sink: lakeSink{ice}, Log: log, Lease: noLease{}, Reporter: said,
+		Source: rawSource{&source{kafka: w.kafka, gate: open()}, w.value}, Sink: lakeSink{ice}, Log: log, Journal: log, Lease: noLease{}, Reporter: said,
 		NewDecoder: func(value batch.Value, headers bool) (runner.Decoder, error) { return decode.New(value, headers) },
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 4,
 			Workers: 2, MinPartitions: 2, Grace: time.Minute, TableName: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},

@@ -19,7 +19,7 @@ func TestLossNamesEveryPartitionWithItsExactRange(t *testing.T) {
 			t.Errorf("got %q, want it to contain %q", err, part)
 		}
 	}
-	if hint, want := batch.HintOf(err), `{"t":{"0":8,"1":0,"2":100}}`; !strings.Contains(hint, want) {
+	if hint, want := batch.HintOf(err), `{"t":{"0":8,"1":40,"2":100}}`; !strings.Contains(hint, want) {
 		t.Errorf("got hint %q, want it to resume at %s", hint, want)
 	}
 	if strings.Contains(err.Error(), "t-2") {

@@ -34,6 +34,9 @@ func TestAnOptionThatChangesNothingIsTold(t *testing.T) {
 		"lost rows where another question is":           {anotherMetadata, lostRows(batch.Accept), []string{"--lost-rows", "no question of lost rows"}},
 		"lost rows that are":                            {rolledBack(1), lostRows(batch.Accept), nil},
 		"lost rows of a table created again":            {createdAgain, lostRows(batch.Accept), nil},
+		"a start where nothing was":                     {nil, startGiven, nil},
+		"a start that was pinned already":               {killedAt("create sources/0/0"), startGiven, []string{"--starting-offsets", "orders has begun"}},
+		"a start of a query that has begun":             {drained, startGiven, []string{"--starting-offsets", "orders has begun"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -57,6 +60,8 @@ func TestAnOptionThatChangesNothingIsTold(t *testing.T) {
 		})
 	}
 }
+
+func startGiven(q *runner.Query) { q.StartGiven = "--starting-offsets" }
 
 // noPermission is a sink that may not make a table.
 type noPermission struct{ runner.Sink }
@@ -84,7 +89,7 @@ func TestAFirstRunThatMayNotMakeTheTableLeavesNothingHalfDone(t *testing.T) {
 	if err == nil {
 		err = w.judge()
 	}
-	if err != nil || s.FirstBatch != 0 || !s.CaughtUp || len(said.said) > 0 {
+	if err != nil || s.FirstBatch != 0 || !s.CaughtUp || len(said.said) != 1 || !strings.HasPrefix(said.said[0], "a new query begins") {
 		t.Errorf("got %+v, %v, said %v", s, err, said.said)
 	}
 }

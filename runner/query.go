@@ -21,6 +21,11 @@ type Options struct {
 	// CheckKeys compares the keys a checkpoint was made with and those of this run; an error forbids the run. read lists
 	// the partitions that the query has planned, nil if it has planned none. Optional.
 	CheckKeys func(was, is map[string]string, read []offsets.TopicPartition) error
+	// CheckSink compares the words for the sink (SinkName) that a checkpoint was made with and those of this run, where
+	// both are of the same table, told by its UUID; an error forbids the run, a remark is told. Optional.
+	CheckSink func(tableUUID, was, is string) (remark string, err error)
+	// OddLocation remarks on where a table is that was there before the query; empty if there is nothing odd. Optional.
+	OddLocation func(location string) (remark string)
 	// Isolation is what new plans read; a replay keeps its plan's.
 	Isolation batch.Isolation
 	// IncludeHeaders is what the rows of new plans have; a replay keeps its plan's.
@@ -42,9 +47,11 @@ type Options struct {
 	// bookkeeping of this name. At most one is set.
 	Adopt    string
 	NewQuery bool
-	// LostRows decides, for this run, about rows that the table lost. Empty: the run stops and asks. Of all three, one that
-	// changes nothing is told to Reporter, with why.
+	// LostRows decides, for this run, about rows that the table lost. Empty: the run stops and asks.
 	LostRows batch.Choice
+	// StartGiven names an option that somebody gave to say where a new query begins; empty if nobody did. Like Adopt,
+	// NewQuery and LostRows it is told to Reporter, with why, if it changes nothing.
+	StartGiven string
 	// TableName names the table to people, SourceName the source in progress reports.
 	TableName  string
 	SourceName string
@@ -64,6 +71,7 @@ type Query struct {
 	Source     Source
 	Sink       Sink
 	Log        Log
+	Journal    Journal
 	Lease      Lease
 	Reporter   Reporter
 	NewDecoder NewDecoder
@@ -83,7 +91,7 @@ func (q *Query) Run(ctx context.Context) (*progress.Summary, error) {
 
 // Refuse is a run that could not begin, because its broker or catalog did not answer: it records the failure if the
 // checkpoint has a query, so that whoever watches can tell a run that failed from none, and returns its summary. Of the
-// query only Log (nil if there is none), Reporter and Options are used.
+// query only Log (nil if there is none), Journal, Reporter and Options are used.
 func (q *Query) Refuse(ctx context.Context, failure error) *progress.Summary {
 	r := newRun(q)
 	if q.Log != nil {

@@ -21,6 +21,8 @@ type reading struct {
 	view    *offsets.View
 	// start is where a query that has read nothing begins, nil until it is asked.
 	start offsets.Offsets
+	// idsNow are the ids of the topics, nil until they are asked.
+	idsNow map[string]string
 }
 
 // preflight asks everything that may be missing before the first object is written: a first run with a wrong topic

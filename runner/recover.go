@@ -28,31 +28,46 @@ type position struct {
 type step struct {
 	action Action
 	position
-	// because is, where the action is Chosen, what the choice is about.
-	because error
+	// lost is, where the action is Chosen, what the choice is about.
+	lost error
 }
 
-// judge says from the reading what has to happen first, or why the run has to stop. It writes nothing: Run carries out
-// what it says, Inspect tells it.
-func (r *run) judge(ctx context.Context) (*step, error) {
-	if err := r.fits(); err != nil {
+// nextStep says from the reading what has to happen first, or why the run has to stop. Nothing outside this process
+// changes: Run carries out what it says, Inspect tells it. What there is to say beside, such as options without effect,
+// it leaves in r.
+func (r *run) nextStep(ctx context.Context) (*step, error) {
+	if err := r.checkIdentity(); err != nil {
 		return nil, err
 	}
 	action, err := r.decision()
 	if err != nil {
 		err = r.reconsider(ctx, err)
 	}
+	r.look(action)
 	var lost *lostRowsError
 	switch about := errors.As(err, &lost); {
 	case about && r.LostRows != "":
 		return r.afterLoss(ctx, lost)
-	case r.LostRows != "" && !r.anotherTable():
+	case r.LostRows != "" && !r.tableReplaced():
 		r.idle("--lost-rows", r.noChoice(err))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return r.after(ctx, action)
+}
+
+// look finds what a person should know beside the action: that this run goes on, or begins, otherwise than they may think.
+func (r *run) look(action Action) {
+	if r.StartGiven != "" && (action != First || r.entries.Start != nil) {
+		r.idle(r.StartGiven, fmt.Sprintf("query %s has begun, and goes on where it is; only a new one (new name and checkpoint) begins elsewhere", r.Name))
+	}
+	if r.OddLocation == nil || !r.empty || r.missing || !r.table.Exists {
+		return
+	}
+	if odd := r.OddLocation(r.table.Location); odd != "" {
+		r.remark(odd)
+	}
 }
 
 // noChoice says why there is nothing to choose about lost rows.
@@ -71,14 +86,14 @@ func (r *run) noChoice(refusal error) string {
 func (r *run) decision() (Action, error) {
 	action, err := decide(r.entries, r.table)
 	if err == nil && action == Replay {
-		err = r.sameTable(r.entries.Plan)
+		err = r.checkPlanned(r.entries.Plan)
 	}
 	if err == nil {
 		return action, nil
 	}
 	if r.table.Applied.Batch == batch.None {
 		if id := r.namesake(); id != "" {
-			return "", anotherID(r.queryID, id, r.Name)
+			return "", otherIDFault(r.queryID, id, r.Name)
 		}
 	}
 	var lost *lostRowsError
@@ -99,8 +114,8 @@ func (r *run) namesake() string {
 	return ""
 }
 
-// anotherID is no question about lost rows: to read them again under another id would double them.
-func anotherID(query, other, name string) error {
+// otherIDFault is no question about lost rows: to read them again under another id would double them.
+func otherIDFault(query, other, name string) error {
 	return &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("the checkpoint's metadata says that this is query %s, of which the table knows nothing; what it holds of %q is by query %s", query, name, other),
 		Hint:    fmt.Sprintf(`if metadata was damaged or mixed up, write {"id":"%s"} there again; otherwise find out which query this checkpoint belongs to`, other),
@@ -161,7 +176,7 @@ func (r *run) beginning(ctx context.Context) (start offsets.Offsets, err error) 
 // afterLoss goes on as somebody chose about rows which the table lost. The next plan records the choice.
 func (r *run) afterLoss(ctx context.Context, lost *lostRowsError) (*step, error) {
 	plan, applied := r.entries.Plan, &r.table.Applied
-	s := &step{action: Chosen, because: lost}
+	s := &step{action: Chosen, lost: lost}
 	s.next, s.reached, s.topicIDs = plan.Batch+1, plan.End, plan.TopicIDs
 	s.accepted = &batch.Acceptance{Choice: r.LostRows, Batch: applied.Batch, Snapshot: applied.Snapshot}
 	if r.LostRows == batch.Reread {
@@ -198,7 +213,7 @@ func endUnknown(because string) error {
 		Hint: "use --lost-rows accept, or start a new query (new name and checkpoint) with startingOffsets where it should read again from"}
 }
 
-// perform carries out what judge said; the table is there.
+// perform carries out what nextStep said; the table is there.
 func (r *run) perform(ctx context.Context, s *step) error {
 	switch plan := r.entries.Plan; s.action {
 	case First:
@@ -213,7 +228,7 @@ func (r *run) perform(ctx context.Context, s *step) error {
 	case Replay:
 		return r.carryOut(ctx, plan, true, r.Now())
 	case Chosen:
-		r.Reporter.Notice("going on after lost rows as chosen", "choice", r.LostRows, "from", s.reached, "because", s.because.Error())
+		r.Reporter.Warning("going on after lost rows as chosen", "choice", r.LostRows, "from", s.reached, "because", s.lost.Error())
 	}
 	return nil
 }
@@ -234,11 +249,24 @@ func (r *run) pin(ctx context.Context, s *step) error {
 		return nil
 	}
 	pinned, err := r.Log.PinStart(ctx, s.reached)
+	if err != nil {
+		return err
+	}
 	if !pinned.Equal(s.reached) {
 		r.view = nil // another run pinned it, and may know partitions that ours was too early for
 	}
-	s.reached = pinned
-	return err
+	s.reached, r.summary.Began = pinned, pinned
+	r.Reporter.Notice("a new query begins", "query", r.Name, "id", r.queryID, "at", places(pinned))
+	return nil
+}
+
+// places names the first few partitions with an offset each.
+func places(at offsets.Offsets) string {
+	var named []string
+	for _, tp := range at.Partitions() {
+		named = append(named, fmt.Sprintf("%s from %d", tp, at[tp]))
+	}
+	return list(named)
 }
 
 // restoreEntries writes the checkpoint's newest entries again from the table's ledger.

@@ -157,7 +157,7 @@ func (r *run) record(ctx context.Context, failure error, s *progress.Summary) {
 	}
 	text, err := json.Marshal(record)
 	if err == nil {
-		err = r.Log.WriteRun(ctx, r.RunID, text)
+		err = r.Journal.WriteRun(ctx, r.RunID, text)
 	}
 	if err != nil {
 		r.Reporter.Notice("the record of this run was not stored", "error", err)

@@ -21,9 +21,14 @@ type run struct {
 	epoch int64
 	// shaped says that the table was made, or seen to take our rows, in this run.
 	shaped bool
-	// unused says which options changed nothing, and why.
-	unused  []string
-	summary progress.Summary
+	// empty says that the checkpoint had no query when this run came.
+	empty bool
+	// missing says that the table was not there when this run came.
+	missing bool
+	// unused says which options changed nothing, and why; remarks are what else a person should know before rows are
+	// written.
+	unused, remarks []string
+	summary         progress.Summary
 }
 
 func newRun(q *Query) *run {
@@ -57,9 +62,12 @@ func (r *run) underLease(ctx context.Context) error {
 	if err := r.read(ctx); err != nil {
 		return err
 	}
-	next, err := r.judge(ctx)
+	next, err := r.nextStep(ctx)
 	for _, text := range r.unused {
 		r.Reporter.Notice(text)
+	}
+	for _, text := range r.remarks {
+		r.Reporter.Warning(text)
 	}
 	if err != nil {
 		return err
@@ -98,6 +106,10 @@ func (r *run) recover(ctx context.Context, next *step) error {
 	if err := r.openTable(ctx); err != nil {
 		return err
 	}
+	if r.missing {
+		r.summary.TableMade = true
+		r.Reporter.Notice("the table was not there and was made", "table", r.TableName, "location", r.table.Location)
+	}
 	if err := r.sign(ctx); err != nil {
 		return err
 	}
@@ -113,6 +125,7 @@ func (r *run) openTable(ctx context.Context) (err error) {
 	if r.table.Exists {
 		return nil
 	}
+	r.missing = true
 	if err := r.shape(ctx); err != nil {
 		return err
 	}
@@ -220,5 +233,5 @@ func (r *run) publish(ctx context.Context, plan *batch.Plan) error {
 		return overtaken(fmt.Sprintf("the table is at batch %d, and this run has just planned batch %d", at, plan.Batch))
 	}
 	r.table = table
-	return r.sameTable(plan)
+	return r.checkPlanned(plan)
 }

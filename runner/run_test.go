@@ -327,7 +327,7 @@ func TestARunThatCouldNotBeginIsRecordedAsFailed(t *testing.T) {
 	w := newWorld()
 	refuse := func() *progress.Summary {
 		q, _ := w.query(open(), none)
-		return (&runner.Query{Log: q.Log, Reporter: q.Reporter, Options: q.Options}).Refuse(context.Background(), errors.New("no broker"))
+		return (&runner.Query{Log: q.Log, Journal: q.Journal, Reporter: q.Reporter, Options: q.Options}).Refuse(context.Background(), errors.New("no broker"))
 	}
 	if s := refuse(); s.Stopped != "error" || s.Error != "no broker" || s.QueryID != "" {
 		t.Errorf("got %+v", s)

@@ -58,6 +58,9 @@ func (n *notices) Notice(message string, attributes ...any) {
 	defer n.mu.Unlock()
 	n.said = append(n.said, fmt.Sprint(message, attributes))
 }
+func (n *notices) Warning(message string, attributes ...any) {
+	n.Notice("warning: "+message, attributes...)
+}
 
 // noLease lets every run in at once: what is proved here must not rest on the lease.
 type noLease struct{}
@@ -70,30 +73,36 @@ func (w *world) query(g *gate, m mutant) (*runner.Query, *notices) {
 	said := &notices{}
 	log := w.log(g, m)
 	return &runner.Query{
-		Source: &source{kafka: w.kafka, gate: g}, Sink: &sink{lake: w.lake, gate: g, mutant: m, log: log}, Log: log, Lease: noLease{}, Reporter: said,
+		Source: &source{kafka: w.kafka, gate: g}, Sink: &sink{lake: w.lake, gate: g, mutant: m, log: log}, Log: log, Journal: log, Lease: noLease{}, Reporter: said,
 		NewDecoder: func(batch.Value, bool) (runner.Decoder, error) { return decoder{}, nil },
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: "lake", Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 5, Workers: 1, Grace: time.Minute,
 			TableName: "t", Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }, ExitCode: func(err error) int { return min(1, len(fmt.Sprint(err))) }},
 	}, said
 }
 
-func (w *world) log(g *gate, m mutant) runner.Log {
+func (w *world) log(g *gate, m mutant) wholeLog {
 	log := checkpoint.NewLog(gatedStore{w.store, g})
 	log.Retain = w.retain
 	if m == planRecomputed {
-		return &stretching{Log: log, kafka: w.kafka}
+		return &stretching{wholeLog: log, kafka: w.kafka}
 	}
 	return log
 }
 
+// wholeLog is all of a checkpoint.
+type wholeLog interface {
+	runner.Log
+	runner.Journal
+}
+
 // stretching is the mutant that plans again after a crash: it replays an open plan to the ends of now.
 type stretching struct {
-	runner.Log
+	wholeLog
 	kafka *kafka
 }
 
 func (f *stretching) Last(ctx context.Context) (*batch.LogState, error) {
-	s, err := f.Log.Last(ctx)
+	s, err := f.wholeLog.Last(ctx)
 	if err == nil && s.Plan != nil && s.Commit < s.Plan.Batch {
 		for tp := range s.Plan.End {
 			s.Plan.End[tp] = f.kafka.view().Partitions[tp].End

@@ -16,6 +16,9 @@ type stretch struct {
 	counted, uncounted int
 }
 
+// copies is how often each of its offsets may be in the table.
+func (s stretch) copies() int { return s.counted + s.uncounted }
+
 // coverage is what queries have read of one partition: stretches, ascending and apart.
 type coverage []stretch
 
@@ -61,9 +64,40 @@ func cover(readings []reading) coverage {
 func (c coverage) depth() int {
 	n := 0
 	for _, s := range c {
-		n = max(n, s.counted+s.uncounted)
+		n = max(n, s.copies())
 	}
 	return n
+}
+
+// clip is what of the coverage lies in [from, until).
+func (c coverage) clip(from, until int64) coverage {
+	var within coverage
+	for _, s := range c {
+		s.from, s.until = max(s.from, from), min(s.until, until)
+		if s.from < s.until {
+			within = append(within, s)
+		}
+	}
+	return within
+}
+
+// offsets counts what was read, each offset once for every query that read it.
+func (c coverage) offsets() (n int64) {
+	for _, s := range c {
+		n += (s.until - s.from) * int64(s.copies())
+	}
+	return n
+}
+
+// holes lists what lies between the stretches.
+func (c coverage) holes() []Span {
+	var holes []Span
+	for i := 1; i < len(c); i++ {
+		if c[i-1].until < c[i].from {
+			holes = append(holes, Span{c[i-1].until, c[i].from})
+		}
+	}
+	return holes
 }
 
 // span is the offsets from the first to the last stretch.
@@ -103,7 +137,7 @@ func (c coverage) sort(t *tally) counts {
 	for i, level := range t.levels {
 		rest := int64(level.GetCardinality())
 		for _, s := range c {
-			if i >= s.counted+s.uncounted {
+			if i >= s.copies() {
 				continue
 			}
 			k := within(level, s.from, s.until)
@@ -132,7 +166,7 @@ func (c coverage) duplicated(t *tally, n int) []Span {
 		}
 	}
 	for _, s := range c {
-		found = append(found, spans(t.level(s.counted+s.uncounted), s.from, s.until, n)...)
+		found = append(found, spans(t.level(s.copies()), s.from, s.until, n)...)
 	}
 	return first(found, n)
 }
@@ -175,6 +209,11 @@ func first(found []Span, n int) []Span {
 type claim struct {
 	ledger  *batch.Ledger
 	account batch.Account
+}
+
+// reading is what the ledger says was read.
+func (c claim) reading() reading {
+	return reading{from: max(0, c.account.First), until: c.account.Next, counted: true}
 }
 
 // claims gathers what all ledgers say, by partition.

@@ -19,7 +19,9 @@
 //     table UUID, by the rules with which a run recovers.
 //   - Kafka, if a Source is given. Every record that Kafka still holds in a ledger's range must be a row, apart from as
 //     many as the ledger counts as dead letters or dropped. This alone finds a record that nobody ever wrote and
-//     nobody counted, and this alone names the missing offsets with certainty.
+//     nobody counted, and this alone names the missing offsets with certainty. Partition.Compared says how much of what
+//     was read Kafka could still be held against. What a ledger read of a topic that was created again since is not
+//     compared with the new one; what other ledgers read of the new one is.
 //
 // Several queries may have read the same offsets into one table: an offset may then be there once for each of them, and
 // rows are compared with the sum of their ledgers. Which of them a missing row belonged to cannot be told. No witness
@@ -43,12 +45,16 @@
 //   - rows deleted by a snapshot whose files or whose parent are gone: up to the number that its summary gives, missing
 //     rows may be those and are called unproven, neither lost nor there;
 //   - rows that Spark wrote under the same query id, which no ledger counts;
-//   - which rows went missing before a decision about lost rows (Ledger.Uncounted): the counts include them;
+//   - which rows went missing before a decision about lost rows (Ledger.Uncounted): the counts include them, and the
+//     summary of the snapshot that carried it out, or the plan, says what was chosen, as long as it is there;
+//   - that offsets which no query read held nothing: where they lie between what was read, a note names them;
 //   - whether a dead letter arrived: only its count is compared;
 //   - the content of keys and values: a row is judged by its position alone;
 //   - a ledger whose snapshot has expired, where there is no checkpoint to compare it with.
 //
-// Report.Verdict is Broken if there is a Problem, Unproven if a partition could not be judged whole, else Proved.
+// Report.Verdict is Broken if there is a Problem, Unproven if a partition could not be judged whole, else Proved. Proved is
+// what table and ledgers prove: with a Source nothing in Kafka contradicts it besides, as far as Compared goes, but that
+// Kafka has dropped records since makes nothing unproven. Nearly every topic drops some.
 //
 // # Cost
 //

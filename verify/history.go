@@ -45,12 +45,15 @@ func newHistory(metadata table.Metadata) *history {
 	return h
 }
 
-// startsHistory reports whether a snapshot without a parent is the first one: number 1 of the table, or one that holds
-// nothing but what it added. Expiry by PyIceberg takes the parent of what it leaves, so having none says nothing.
+// startsHistory reports whether a snapshot without a parent is the first one: number 1 of the table, or, where snapshots
+// have no numbers, one that holds nothing but what it added. Expiry by PyIceberg takes the parent of what it leaves, so
+// having none says nothing, and after an overwrite what it leaves holds nothing else either.
 func startsHistory(s *table.Snapshot) bool {
-	if s.SequenceNumber == 1 {
-		return true
-	}
+	return s.SequenceNumber == 1 || s.SequenceNumber < 1 && holdsOnlyNew(s)
+}
+
+// holdsOnlyNew reports whether a snapshot counts what it added and nothing else.
+func holdsOnlyNew(s *table.Snapshot) bool {
 	for _, what := range []string{"data-files", "records"} {
 		total, err := number(s, "total-"+what)
 		added, addErr := number(s, "added-"+what)
@@ -141,10 +144,12 @@ func (h *history) standing(id, sequence int64) standing {
 		return removed
 	}
 	oldest := h.chain[len(h.chain)-1]
+	s := h.metadata.SnapshotByID(id)
 	younger := sequence >= oldest.SequenceNumber
 	if h.metadata.Version() == 1 {
-		s := h.metadata.SnapshotByID(id)
 		younger = s != nil && s.TimestampMs >= oldest.TimestampMs
+	} else if s != nil && oldest.ParentSnapshotID == nil && holdsOnlyNew(&oldest) {
+		younger = true // the table was replaced: what was before is kept, and is not part of it
 	}
 	if younger {
 		return removed

@@ -218,7 +218,9 @@ func TestRowsBeforeADecisionAboutLossAreUnproven(t *testing.T) {
 	r := w.verify(w.whole())
 	wantOK(t, r)
 	wantVerdict(t, r, verify.Unproven)
-	wantLimit(t, r, verify.LossAccepted)
+	if l := wantLimit(t, r, verify.LossAccepted); !strings.Contains(l.Why, "batch 1 of query orders-1") || !strings.Contains(l.Why, "does not say") || l.Todo == "" {
+		t.Errorf("got limit %s, want the batch that carried the decision out and that its snapshot does not say more", l)
+	}
 	if r.Unaccounted != 30 || r.Missing != 0 {
 		t.Errorf("got %d unaccounted, %d missing, want 30 and 0", r.Unaccounted, r.Missing)
 	}

@@ -12,7 +12,9 @@ type Verdict string
 
 // The verdicts, from best to worst.
 const (
-	// Proved: every row that the ledgers count is there once, or was seen to be deleted by others.
+	// Proved: every row that the ledgers count is there once, or was seen to be deleted by others. That is the table's own
+	// evidence. Where Kafka was asked nothing that it holds contradicts, but how much it still holds does not count here:
+	// Partition.Compared says that.
 	Proved Verdict = "proved"
 	// Unproven: nothing contradicts, but something could not be checked; CannotProve says what.
 	Unproven Verdict = "unproven"
@@ -25,6 +27,8 @@ type Report struct {
 	// OK says that no witness contradicts another: there are no Problems. What was not checked is in CannotProve.
 	OK      bool    `json:"ok"`
 	Verdict Verdict `json:"verdict"`
+	// Source says that Kafka was asked. How far the partitions could be compared with it, each says.
+	Source bool `json:"source"`
 	// Table, TableUUID and Location identify the table, Snapshot is the one that was read; 0 if it has none.
 	Table     string `json:"table"`
 	TableUUID string `json:"tableUuid"`
@@ -40,6 +44,8 @@ type Report struct {
 	Missing         int64 `json:"missing"`
 	Unexpected      int64 `json:"unexpected"`
 	DeletedByOthers int64 `json:"deletedByOthers"`
+	// ReadTwice counts rows beyond the first of each record that several queries have put into the table.
+	ReadTwice int64 `json:"readTwice"`
 	// Unaccounted counts missing rows that may have been deleted by others, or lost with somebody's consent: what is
 	// left of the evidence does not tell.
 	Unaccounted int64 `json:"unaccounted"`
@@ -89,6 +95,10 @@ type Partition struct {
 	// From and Until are what the ledgers say was read, together; both 0 if none did.
 	From  int64 `json:"from"`
 	Until int64 `json:"until"`
+	// Read counts the offsets that queries read, each once for every query, and Compared those of them that were held
+	// against what Kafka has: all, if they are the same.
+	Read     int64 `json:"read"`
+	Compared int64 `json:"compared"`
 	// Queries are the ids of the queries that read it.
 	Queries []string `json:"queries"`
 	// Rows counts its rows in the table, Expected those that the ledgers count.
@@ -100,8 +110,10 @@ type Partition struct {
 	Missing         int64 `json:"missing"`
 	Unexpected      int64 `json:"unexpected"`
 	DeletedByOthers int64 `json:"deletedByOthers"`
-	Unaccounted     int64 `json:"unaccounted"`
-	Unattributed    int64 `json:"unattributed"`
+	// ReadTwice counts rows beyond the first of each record that several queries have put into the table.
+	ReadTwice    int64 `json:"readTwice"`
+	Unaccounted  int64 `json:"unaccounted"`
+	Unattributed int64 `json:"unattributed"`
 	// DeadLetters, Dropped and Lost are what the ledgers count.
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
@@ -113,12 +125,11 @@ type Partition struct {
 
 // Kafka is the comparison of a partition with what Kafka still holds.
 type Kafka struct {
-	// From and Until are the offsets compared.
+	// From and Until are the first and last offsets compared. What lies between them and no query has read was not.
 	From  int64 `json:"from"`
 	Until int64 `json:"until"`
 	// Records counts what Kafka holds there, Absent those of them that have no row and that nobody was seen to delete.
-	// NotThere counts rows at offsets
-	// where Kafka has no record: compacted, or read with another isolation level.
+	// NotThere counts rows at offsets where Kafka has no record: compacted, or read with another isolation level.
 	Records  int64 `json:"records"`
 	Absent   int64 `json:"absent"`
 	NotThere int64 `json:"notThere"`

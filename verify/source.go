@@ -22,7 +22,7 @@ type Source interface {
 
 // askKafka compares every partition that a ledger covers with what Kafka holds.
 func (c *court) askKafka(ctx context.Context, all []*partitionCase) error {
-	if c.Source == nil {
+	if c.report.Source = c.Source != nil; c.Source == nil {
 		c.limit(Limit{Kind: NoSource, What: "that every record that Kafka holds is in the table",
 			Why: "Kafka was not asked: rows are compared with what the ledgers counted", Todo: "verify with --source"})
 		return nil
@@ -46,20 +46,58 @@ func (c *court) askKafka(ctx context.Context, all []*partitionCase) error {
 	})
 }
 
-// compareKafka compares one partition, as far as Kafka still has what the query read.
+// compareKafka compares one partition, as far as Kafka still has what the queries read.
 func (c *court) compareKafka(ctx context.Context, k *partitionCase, view *offsets.View) error {
-	span := k.coverage.span()
 	bounds, known := view.Partitions[k.TopicPartition]
 	if !known {
+		span := k.coverage.span()
 		k.open(Limit{Kind: Expired, What: fmt.Sprintf("%s[%d,%d) against Kafka", k, span.From, span.Until), Why: "Kafka has no such partition"})
 		return nil
 	}
-	if old, now, again := k.recreated(view); again {
-		k.open(Limit{Kind: Recreated, What: fmt.Sprintf("%s[%d,%d) against Kafka", k, span.From, span.Until),
-			Why: fmt.Sprintf("the topic was deleted and created again: the ledger read topic id %s, Kafka has %s", old, now)})
-		return nil
+	k.leaveRecreated(view.TopicIDs[k.Topic], c.spark[k.TopicPartition])
+	k.leaveGone(bounds)
+	w := &kafkaScan{partitionCase: k, absent: roaring64.New()}
+	for _, s := range k.live.clip(bounds.Start, max(bounds.End, bounds.HighWatermark)) {
+		w.stretch = s
+		if err := c.Source.Offsets(ctx, offsets.Range{TopicPartition: k.TopicPartition, From: s.from, Until: s.until}, w.block); err != nil {
+			return fmt.Errorf("read the offsets of %s[%d,%d) from Kafka: %w", k, s.from, s.until, err)
+		}
+		w.passed()
 	}
-	end := max(bounds.End, bounds.HighWatermark)
+	if k.line.Kafka != nil {
+		k.kafka = kafkaWord{absent: w.absent, count: w.count}
+		k.kafkaLimits(w)
+	}
+	return nil
+}
+
+// open notes what asking Kafka leaves open.
+func (k *partitionCase) open(l Limit) { k.limits = append(k.limits, l) }
+
+// leaveRecreated takes what was read of a topic that is gone out of what is compared: Kafka holds another one under its
+// name, whose offsets begin anew. now is that one's id. What tells no id is compared.
+func (k *partitionCase) leaveRecreated(now string, spark []reading) {
+	k.liveClaims = nil
+	readings := slices.Clone(spark)
+	for _, claim := range k.claims {
+		old, a := claim.ledger.TopicIDs[k.Topic], claim.account
+		if old != "" && now != "" && old != now {
+			k.open(Limit{Kind: Recreated, What: fmt.Sprintf("%s[%d,%d) against Kafka, as query %s has read it", k, a.First, a.Next, queryName(claim.ledger)),
+				Why: fmt.Sprintf("the topic was deleted and created again: the ledger read topic id %s, Kafka has %s", old, now)})
+			continue
+		}
+		k.liveClaims = append(k.liveClaims, claim)
+		readings = append(readings, claim.reading())
+	}
+	k.live = cover(readings)
+}
+
+// leaveGone notes what was read and Kafka's log no longer has.
+func (k *partitionCase) leaveGone(bounds offsets.Bounds) {
+	if len(k.live) == 0 {
+		return
+	}
+	span, end := k.live.span(), max(bounds.End, bounds.HighWatermark)
 	if bounds.Start > span.From {
 		k.open(Limit{Kind: Expired, What: fmt.Sprintf("%s[%d,%d) against Kafka", k, span.From, min(bounds.Start, span.Until)),
 			Why: fmt.Sprintf("Kafka's log begins at offset %d now", bounds.Start)})
@@ -68,32 +106,6 @@ func (c *court) compareKafka(ctx context.Context, k *partitionCase, view *offset
 		k.open(Limit{Kind: NotInKafka, What: fmt.Sprintf("%s[%d,%d) against Kafka", k, max(end, span.From), span.Until),
 			Why: fmt.Sprintf("Kafka's log ends at offset %d: it was cut off, or this is another cluster", end)})
 	}
-	from, until := max(span.From, bounds.Start), min(span.Until, end)
-	if from >= until {
-		return nil
-	}
-	w := &kafkaScan{partitionCase: k, absent: roaring64.New()}
-	if err := c.Source.Offsets(ctx, offsets.Range{TopicPartition: k.TopicPartition, From: from, Until: until}, w.block); err != nil {
-		return fmt.Errorf("read the offsets of %s[%d,%d) from Kafka: %w", k, from, until, err)
-	}
-	k.kafka = kafkaWord{absent: w.absent, count: w.count}
-	k.line.Kafka = &Kafka{From: from, Until: until, Records: w.records, Absent: w.count,
-		NotThere: within(k.seen.level(0), from, until) - w.present}
-	k.kafkaLimits(w)
-	return nil
-}
-
-// open notes what asking Kafka leaves open.
-func (k *partitionCase) open(l Limit) { k.limits = append(k.limits, l) }
-
-func (k *partitionCase) recreated(view *offsets.View) (old, now string, again bool) {
-	now = view.TopicIDs[k.Topic]
-	for _, claim := range k.claims {
-		if old = claim.ledger.TopicIDs[k.Topic]; old != "" && now != "" && old != now {
-			return old, now, true
-		}
-	}
-	return "", "", false
 }
 
 // kafkaLimits says what the comparison leaves open.
@@ -107,48 +119,81 @@ func (k *partitionCase) kafkaLimits(w *kafkaScan) {
 		k.open(Limit{Kind: WrittenBySpark, What: fmt.Sprintf("whether Spark left out %s of %s", count(w.uncounted, "record"), k),
 			Why: "Kafka holds them, the table does not, and no ledger counts what Spark wrote"})
 	}
+	if w.unclear > 0 {
+		k.open(Limit{Kind: Recreated, What: fmt.Sprintf("that %s of %s are in the table", count(w.unclear, "record"), k),
+			Why: "the topic that was deleted had records at the same offsets, and rows do not say which topic they are of"})
+	}
 	if k.allowed() > 0 {
 		k.open(Limit{Kind: DeadLettersOnly, What: fmt.Sprintf("which records of %s are dead letters, and that those arrived", k),
 			Why: fmt.Sprintf("only counts were compared: the ledgers count %d as dead letters, dropped or lost, Kafka holds %s without a row", k.allowed(), count(w.count, "record"))})
 	}
 }
 
-// kafkaScan compares Kafka's offsets with the rows, block by block.
+// kafkaScan compares Kafka's offsets with the rows, stretch by stretch and block by block.
 type kafkaScan struct {
 	*partitionCase
-	absent *roaring64.Bitmap
-	// records counts what Kafka has, present those of them that have a row, count the rows that are missing for them,
-	// uncounted those that Spark was to write.
-	records, present, count, uncounted int64
+	// stretch is what is being compared.
+	stretch stretch
+	absent  *roaring64.Bitmap
+	// present counts Kafka's records that have a row, in this stretch, count the rows that are missing for records, and
+	// uncounted those that Spark was to write. unclear counts records whose row may be one of a topic that is gone.
+	present, count, uncounted, unclear int64
 	block64                            []uint64
 }
 
 // block takes the next offsets.
 func (w *kafkaScan) block(found []int64) error {
-	w.records += int64(len(found))
-	for _, s := range w.coverage {
-		from, _ := slices.BinarySearch(found, s.from)
-		until, _ := slices.BinarySearch(found, s.until)
-		if from >= until {
-			continue
-		}
-		b := roaring64.New()
-		w.block64 = w.block64[:0]
-		for _, o := range found[from:until] {
-			w.block64 = append(w.block64, uint64(o))
-		}
-		b.AddMany(w.block64)
-		w.present += int64(b.AndCardinality(w.seen.level(0)))
-		for i := range s.counted + s.uncounted {
-			lost := roaring64.AndNot(b, w.ever.level(i))
-			n := int64(lost.GetCardinality())
-			if i < s.counted {
-				w.count += n
-				w.absent.Or(lost)
-			} else {
-				w.uncounted += n
-			}
+	b, s := roaring64.New(), w.stretch
+	w.block64 = w.block64[:0]
+	for _, o := range found {
+		w.block64 = append(w.block64, uint64(o))
+	}
+	b.AddMany(w.block64)
+	w.word().Records += int64(len(found))
+	w.present += int64(b.AndCardinality(w.seen.level(0)))
+	for i := range s.copies() {
+		lost := roaring64.AndNot(b, w.ever.level(i))
+		n := int64(lost.GetCardinality())
+		if i < s.counted {
+			w.count += n
+			w.absent.Or(lost)
+		} else {
+			w.uncounted += n
 		}
 	}
+	w.compareOlder(b)
 	return nil
+}
+
+// compareOlder finds the records of b that are there as often as they should be only if none of their rows is one of a
+// topic that is gone.
+func (w *kafkaScan) compareOlder(b *roaring64.Bitmap) {
+	s := w.stretch
+	for _, whole := range w.coverage.clip(s.from, s.until) {
+		if whole.copies() == s.copies() {
+			continue
+		}
+		there := roaring64.And(b, w.ever.level(s.copies()-1))
+		there.RemoveRange(0, uint64(whole.from))
+		there.RemoveRange(uint64(whole.until), maxOffset)
+		w.unclear += int64(roaring64.AndNot(there, w.ever.level(whole.copies()-1)).GetCardinality())
+	}
+}
+
+// word is what the report says of the comparison, which is there once something was compared.
+func (w *kafkaScan) word() *Kafka {
+	if w.line.Kafka == nil {
+		w.line.Kafka = &Kafka{From: w.stretch.from}
+	}
+	return w.line.Kafka
+}
+
+// passed adds up a stretch that Kafka was asked for.
+func (w *kafkaScan) passed() {
+	s, word := w.stretch, w.word()
+	word.Until = s.until
+	word.Absent = w.count
+	word.NotThere += within(w.seen.level(0), s.from, s.until) - w.present
+	w.line.Compared += (s.until - s.from) * int64(s.copies())
+	w.present = 0
 }

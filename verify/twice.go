@@ -72,12 +72,69 @@ func (c *court) readTwice(k *partitionCase) {
 	if n == 0 {
 		return
 	}
-	k.line.Verdict = Broken
+	k.line.ReadTwice, k.line.Verdict = n, Broken
 	c.problem(Problem{Kind: ReadTwice, Count: n, Offsets: where, What: fmt.Sprintf("%s has %s of records that two queries or more have read", k, count(n, "surplus row")),
 		Evidence: fmt.Sprintf("%s: offsets %s were read by each of them, and the table holds %s%s once for each",
 			passesText(readers), both.text(), spansText(where), more(k.repeatedOffsets(both), where)),
 		Todo: "Whoever reads the table sees these records more than once. Delete the rows of one query (the names of its data files begin with its id), or give each query " +
 			"a table of its own."}.at(k.TopicPartition))
+}
+
+// tellHoles notes which offsets no query has read, between those that were: where a new query began after records were
+// lost, for instance. A topic and the one that was created in its place are looked at apart.
+func (c *court) tellHoles(all []*partitionCase) {
+	told, more := 0, 0
+	for _, k := range all {
+		var holes []Span
+		for _, readings := range byTopic(c.passes(k)) {
+			holes = append(holes, cover(readings).holes()...)
+		}
+		switch {
+		case len(holes) == 0:
+		case told == maxFindings:
+			more++
+		default:
+			told++
+			c.note("%s: %s", k, holesText(first(holes, len(holes))))
+		}
+	}
+	if more > 0 {
+		c.note("%s more have offsets that were read by no query", count(int64(more), "partition"))
+	}
+}
+
+func holesText(holes []Span) string {
+	var total int64
+	var parts []string
+	for i, h := range holes {
+		total += h.Until - h.From
+		if i < maxSpans {
+			parts = append(parts, fmt.Sprintf("[%d,%d)", h.From, h.Until))
+		}
+	}
+	if n := len(holes) - maxSpans; n > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more stretches", n))
+	}
+	return fmt.Sprintf("offsets %s were read by no query, %d in all", strings.Join(parts, ", "), total)
+}
+
+// byTopic sorts passes by the id of the topic that they read. Those of which it is not known may have read any.
+func byTopic(all []pass) map[string][]reading {
+	topics := map[string][]reading{"": nil}
+	for _, p := range all {
+		topics[p.topic] = nil
+	}
+	if len(topics) > 1 {
+		delete(topics, "")
+	}
+	for _, p := range all {
+		for id := range topics {
+			if p.topic == "" || p.topic == id {
+				topics[id] = append(topics[id], reading{from: p.from, until: p.until})
+			}
+		}
+	}
+	return topics
 }
 
 // repeated counts the rows beyond the first of each offset in a coverage, as far as queries account for them, and lists
@@ -86,7 +143,7 @@ func (k *partitionCase) repeated(both coverage) (rows int64, where []Span) {
 	for _, b := range both {
 		for _, s := range k.coverage {
 			from, until := max(b.from, s.from), min(b.until, s.until)
-			for level := 1; level < s.counted+s.uncounted; level++ {
+			for level := 1; level < s.copies(); level++ {
 				rows += within(k.seen.level(level), from, until)
 			}
 		}

@@ -85,6 +85,7 @@ func (c *court) hear(ctx context.Context, load func(context.Context) (*table.Tab
 		return err
 	}
 	c.judge(all)
+	c.tellHoles(all)
 	return c.locate(ctx)
 }
 
@@ -169,6 +170,7 @@ func (c *court) close() {
 		r.Missing += p.Missing
 		r.Unexpected += p.Unexpected
 		r.DeletedByOthers += p.DeletedByOthers
+		r.ReadTwice += p.ReadTwice
 		r.Unaccounted += p.Unaccounted
 		r.Unattributed += p.Unattributed
 		r.DeadLetters += p.DeadLetters
@@ -233,8 +235,8 @@ func (c *court) closeLimits() {
 		c.limit(Limit{Kind: NoCheckpoint, What: "that the checkpoint agrees with the table", Why: "none was given"})
 	}
 	var shared []string
-	for _, tp := range slices.SortedFunc(maps.Keys(c.claims), offsets.Compare) {
-		if len(c.claims[tp]) > 1 {
+	for _, tp := range slices.SortedFunc(maps.Keys(c.coverage), offsets.Compare) {
+		if c.coverage[tp].depth() > 1 {
 			shared = append(shared, tp.String())
 		}
 	}

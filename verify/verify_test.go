@@ -266,6 +266,7 @@ func TestWhatExpiredInKafkaIsSaidNotGuessed(t *testing.T) {
 	if k := r.Partitions[0].Kafka; k.From != 60 || k.Records != 40 {
 		t.Errorf("got %+v of Kafka, want 40 records from 60 on", k)
 	}
+	wantCompared(t, r, orders0, 40, 100)
 	w.kafka.view.Partitions[orders0] = offsets.Bounds{Start: 60, End: 90, HighWatermark: 90}
 	wantLimit(t, w.verify(w.whole()), verify.NotInKafka)
 	w.kafka.view.TopicIDs["orders"] = "created again"
@@ -274,6 +275,7 @@ func TestWhatExpiredInKafkaIsSaidNotGuessed(t *testing.T) {
 	r = w.verify(w.whole())
 	wantOK(t, r)
 	wantLimit(t, r, verify.Expired)
+	wantCompared(t, r, orders0, 0, 100)
 }
 
 func TestCompactedRecordsAreNoProblem(t *testing.T) {
@@ -295,7 +297,9 @@ func TestTwoQueriesInOneTable(t *testing.T) {
 	w.apply(backfill, reading("orders", 0, 100, 120), reading("orders", 1, 0, 10))
 	r := w.verify(w.whole())
 	wantVerdict(t, r, verify.Proved)
-	wantLimit(t, r, verify.SharedPartitions)
+	if hasLimit(r, verify.SharedPartitions) {
+		t.Errorf("got limits %v, want none of shared offsets: the second query began where the first had ended", r.CannotProve)
+	}
 	if len(r.Queries) != 2 || r.Batches != 3 || r.Rows != 130 {
 		t.Errorf("got %d queries, %d batches of both, %d rows, want 2, 3, 130", len(r.Queries), r.Batches, r.Rows)
 	}
@@ -322,6 +326,12 @@ func TestRecordsThatTwoQueriesReadIntoOneTableAreTold(t *testing.T) {
 		if !strings.Contains(p.Evidence, part) {
 			t.Errorf("the evidence does not name %s: %s", part, p.Evidence)
 		}
+	}
+	if l := wantLimit(t, r, verify.SharedPartitions); !strings.Contains(l.Why, "1 partition, the first orders-0") {
+		t.Errorf("got limit %s, want the one partition whose offsets both have read", l)
+	}
+	if r.ReadTwice != 30 || r.Partitions[0].ReadTwice != 30 || r.Partitions[1].ReadTwice != 0 {
+		t.Errorf("got %d rows read twice, %d and %d of the partitions, want 30 of the first", r.ReadTwice, r.Partitions[0].ReadTwice, r.Partitions[1].ReadTwice)
 	}
 	if r.Duplicates != 0 || r.Batches != 2 || r.Partitions[0].Verdict != verify.Broken || r.Partitions[1].Verdict != verify.Proved {
 		t.Errorf("got %d duplicates, %d batches, verdicts %s and %s, want 0, 2, broken, proved", r.Duplicates, r.Batches, r.Partitions[0].Verdict, r.Partitions[1].Verdict)

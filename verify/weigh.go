@@ -17,6 +17,9 @@ type partitionCase struct {
 	line     *Partition
 	claims   []claim
 	coverage coverage
+	// liveClaims and live are those of the topic that Kafka has under this name now, once it was asked.
+	liveClaims []claim
+	live       coverage
 	// seen counts the rows in the table; ever counts besides them those that others deleted.
 	seen, ever *tally
 	found      counts
@@ -42,7 +45,7 @@ func (c *court) layCoverage() {
 	readings := maps.Clone(c.spark)
 	for tp, all := range c.claims {
 		for _, k := range all {
-			readings[tp] = append(slices.Clip(readings[tp]), reading{from: max(0, k.account.First), until: k.account.Next, counted: true})
+			readings[tp] = append(slices.Clip(readings[tp]), k.reading())
 		}
 	}
 	c.coverage = map[offsets.TopicPartition]coverage{}
@@ -78,7 +81,7 @@ func (c *court) weigh(tp offsets.TopicPartition) *partitionCase {
 		k.ever.addAll(gone)
 	}
 	span := k.coverage.span()
-	line := &Partition{Topic: tp.Topic, Partition: tp.Partition, From: span.From, Until: span.Until, Queries: []string{}, Rows: k.seen.rows, Verdict: Proved}
+	line := &Partition{Topic: tp.Topic, Partition: tp.Partition, From: span.From, Until: span.Until, Queries: []string{}, Read: k.coverage.offsets(), Rows: k.seen.rows, Verdict: Proved}
 	for _, claim := range k.claims {
 		a := claim.account
 		line.Queries = append(line.Queries, claim.ledger.Query)
@@ -206,14 +209,16 @@ func (c *court) judgeShortage(k *partitionCase, e excuses) {
 	switch {
 	case short == 0:
 	case k.uncounted():
-		c.unaccounted(k, short, Limit{Kind: LossAccepted, Why: "somebody decided to go on after the table had lost rows, and the ledger's counts include them"})
+		c.unaccounted(k, short, c.lossAccepted(k))
 	case e.deletions:
 		c.unaccounted(k, short, Limit{Kind: DeletionsUnread, Why: "as many rows were deleted by others, or are in files, that can no longer be read: it cannot be told whether it was these"})
 	default:
 		k.line.Missing += short
 	}
 	if beyond > 0 && k.uncounted() {
-		c.unaccounted(k, beyond, Limit{Kind: LossAccepted, Why: "Kafka holds records for them, but somebody decided to go on after the table had lost rows"})
+		l := c.lossAccepted(k)
+		l.Why = "Kafka holds records for them; " + l.Why
+		c.unaccounted(k, beyond, l)
 	} else {
 		k.line.Missing += beyond
 	}
@@ -294,8 +299,11 @@ func (c *court) historyText(k *partitionCase) string {
 
 // allowed is how many records of Kafka need not be rows: what the ledgers count as gone elsewhere. Lost offsets are
 // among them, for a log that diverged may hold records there again.
-func (k *partitionCase) allowed() int64 {
-	return max(0, k.line.DeadLetters) + max(0, k.line.Dropped) + max(0, k.line.Lost)
+func (k *partitionCase) allowed() (n int64) {
+	for _, c := range k.liveClaims {
+		n += max(0, c.account.DeadLetters) + max(0, c.account.Dropped) + max(0, c.account.Lost)
+	}
+	return n
 }
 
 // owner is the id of the only query that read the partition.

@@ -242,8 +242,12 @@ func (w *world) commit(id string, plan *batch.Plan, rows []row, result batch.Tas
 
 func summaryOf(id, name string, plan *batch.Plan) iceberg.Properties {
 	n := strconv.FormatInt(plan.Batch, 10)
-	return iceberg.Properties{"sluice.query-id": id, "sluice.query-name": name, "sluice.batch-id": n, "sluice.plan": plan.Hash,
-		"spark.sql.streaming.queryId": id, "spark.sql.streaming.epochId": n}
+	p := iceberg.Properties{"sluice.query-id": id, "sluice.query-name": name, "sluice.batch-id": n, "sluice.plan": plan.Hash,
+		"spark.sql.streaming.queryId": id, "spark.sql.streaming.epochId": n, "sluice.run-id": "run of " + n}
+	if plan.Accepted != nil {
+		p["sluice.accepted"] = plan.Accepted.String()
+	}
+	return p
 }
 
 // forge changes a query's ledger in the table.

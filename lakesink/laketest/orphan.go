@@ -8,14 +8,15 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/apache/iceberg-go/table"
 )
 
 // Orphan leaves of a table in a local folder what PyIceberg's expire_snapshots leaves: the current snapshot, with no
-// parent. It edits the metadata file in its place.
-func Orphan(t *table.Table) error {
+// parent. It edits the metadata file in its place. Those to keep stay as well, and are not part of the head's history.
+func Orphan(t *table.Table, keep ...int64) error {
 	u, err := url.Parse(t.MetadataLocation())
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ func Orphan(t *table.Table) error {
 			return err
 		}
 	}
-	if content, err = orphaned(content, t.CurrentSnapshot().SnapshotID); err != nil {
+	if content, err = orphaned(content, t.CurrentSnapshot().SnapshotID, keep); err != nil {
 		return err
 	}
 	if packed {
@@ -39,7 +40,7 @@ func Orphan(t *table.Table) error {
 	return os.WriteFile(u.Path, content, 0o644)
 }
 
-func orphaned(metadata []byte, head int64) ([]byte, error) {
+func orphaned(metadata []byte, head int64, keep []int64) ([]byte, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(metadata, &m); err != nil {
 		return nil, err
@@ -56,6 +57,8 @@ func orphaned(metadata []byte, head int64) ([]byte, error) {
 			}
 			if id == head {
 				delete(s, "parent-snapshot-id")
+			}
+			if id == head || slices.Contains(keep, id) {
 				kept = append(kept, s)
 			}
 		}
