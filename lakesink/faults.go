@@ -115,7 +115,7 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 func sqliteMeaning(code int) (batch.Class, string) {
 	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return batch.Failed, "another process holds the catalog's database: run again when it is done"
+		return batch.Failed, lockedHint
 	case sqlite3.SQLITE_FULL:
 		return batch.Failed, "the disk of the catalog's database is full: free some space, then run again"
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
