@@ -165,6 +165,9 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 }
 
 func (l *pipeline) checkCatalog(ctx context.Context) (string, error) {
+	if err := readable(l.job); err != nil {
+		return "", err
+	}
 	if err := l.openSink(ctx); err != nil {
 		return "", err
 	}
