@@ -33,7 +33,7 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	class, hint := meaning(err)
-	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: err}
+	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: causeFirst(err)}
 }
 
 // late adds the bound that was reached to an error of a context that ended by it: libraries only say that it ended.
