@@ -99,7 +99,7 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 func noTable(err error, message, hint string) error {
 	if missing := (*lakesink.DatabaseMissing)(nil); errors.As(err, &missing) {
 		message += fmt.Sprintf(": the catalog's database %s does not exist", missing.Path)
-		hint = "check that its disk is mounted and that sink.iceberg.catalog.uri is right, or run sluice run first"
+		hint = "check that its disk is mounted and that sink.iceberg.catalog.uri is right; " + hint
 	}
 	return &batch.Fault{Class: batch.NotSetUp, Message: message, Hint: hint}
 }
