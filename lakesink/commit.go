@@ -164,7 +164,7 @@ func (d *deal) send(ctx context.Context, t *table.Table, applied *batch.Applied)
 	defer cancel()
 	o, err := d.sink.stage(ctx, t, d.commit, applied.Ledger)
 	if err != nil {
-		return explain(fmt.Sprintf("prepare the commit of batch %d to table %s", d.commit.Plan.Batch, d.sink.TableName()), err)
+		return d.unprepared(ctx, t, err)
 	}
 	d.offers = append(d.offers, o)
 	d.accepted, d.answer = o.tx.Commit(ctx)
