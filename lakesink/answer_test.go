@@ -54,9 +54,10 @@ func (r refusing) CommitTable(context.Context, table.Identifier, []table.Require
 	return nil, "", errMoved
 }
 
-// The library says only that it may not try again; what the catalog said is what somebody has to know.
+// Where the table asks for retries, the library says only that it may not try again; what the catalog said is what somebody has to know.
 func TestARefusedCommitTellsTheCatalogsOwnAnswer(t *testing.T) {
 	_, c := newTable(t)
+	change(t, c, setProperties(map[string]string{"commit.retry.num-retries": "2", "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "1"}))
 	o := testOptions()
 	o.Attempts = 2
 	_, err := apply(New(refusing{c}, o), queryID, planN(0))
