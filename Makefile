@@ -1,8 +1,11 @@
 # Targets of sluice. `make` alone lists them.
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-# What the race detector can bear in minutes: the packages that share memory between goroutines.
-raced := ./offsets ./batch ./columns ./checkpoint/... ./kafkasrc ./runner ./progress ./job ./decode
+# What the race detector can bear in minutes: the packages that share memory between goroutines. cmd is left out: its tests
+# are whole runs and child processes, which take many minutes under the detector, of code that the packages below it test.
+raced := ./offsets ./batch ./columns ./checkpoint/... ./kafkasrc ./runner ./progress ./job ./decode ./lakesink ./verify
+# Tests that take minutes under it and share nothing: hundreds of commits one after the other, random histories.
+unraced := ^(TestTheCostOfACommitStaysFlat|TestRandomHistoriesAreProvedAndEveryMutationIsFound)$$
 # The packages with tests against real servers.
 integrated = $(shell grep -rl --exclude-dir=.rig --include='*_test.go' '^//go:build integration' . | xargs -n 1 dirname | sort -u)
 soaked = $(shell grep -rlE --exclude-dir=.rig --include='*_test.go' '^//go:build .*soak' . | xargs -n 1 dirname | sort -u)
@@ -22,7 +25,7 @@ test: ## unit and embedded end-to-end tests; needs Go alone
 	go test $(timeout) ./...
 
 race: ## the race detector on the packages that can bear it
-	go test $(timeout) -race $(raced)
+	go test $(timeout) -race -skip '$(unraced)' $(raced)
 
 integration: rig-start ## tests against real Kafka, S3, DuckDB and PyIceberg
 	go test $(timeout) -tags integration -count=1 $(integrated)

@@ -31,8 +31,10 @@ type Applied struct {
 
 // Table is one reading of the sink's table.
 type Table struct {
-	// Exists is false where the table is not there; then only the zero values follow.
+	// Exists is false where the table is not there; then only the zero values follow, and CatalogMissing.
 	Exists bool
+	// CatalogMissing is the path of the catalog's database where that is what does not exist; else empty.
+	CatalogMissing string
 	// UUID identifies the table through renames and tells it from another one of the same name.
 	UUID string
 	// Location is where the table lives.

@@ -188,6 +188,7 @@ func (c *Cloud) explain(ctx context.Context, err error, write bool) error {
 	if errors.As(err, &fault) {
 		return err
 	}
+	err = causeFirst(err)
 	if fault := c.fault(err); fault != nil {
 		return fault
 	}

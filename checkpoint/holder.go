@@ -33,6 +33,9 @@ type Holder struct {
 	Released bool `json:"released"`
 	// Nonce makes every renewal's bytes unlike any other's.
 	Nonce string `json:"nonce"`
+
+	// damaged says that the lease could not be read: nothing above but TTLMs means anything.
+	damaged bool
 }
 
 // ReadHolder reads who holds the lease of a checkpoint, or held it last, without taking it; nil if nobody ever did.
@@ -55,8 +58,8 @@ func readHolder(ctx context.Context, store Store) (*Holder, Version, error) {
 		return nil, "", err
 	}
 	var doc Holder
-	if err := json.Unmarshal(data, &doc); err != nil {
-		doc = Holder{Run: "unknown", TTLMs: DefaultTTL.Milliseconds(), Heartbeat: time.Now()}
+	if err := json.Unmarshal(data, &doc); err != nil || doc.Run == "" {
+		doc = Holder{Run: "unknown (" + leaseKey + " is damaged)", TTLMs: DefaultTTL.Milliseconds(), Heartbeat: time.Now(), damaged: true}
 	}
 	return &doc, version, nil
 }
@@ -75,11 +78,18 @@ func (h *Holder) dead(since, now time.Time) bool {
 
 // String names the owner and since when.
 func (h *Holder) String() string {
+	if h.damaged {
+		return "a run that cannot be told: " + leaseKey + " is damaged"
+	}
 	return fmt.Sprintf("run %s on host %s (pid %d) since %s", h.Run, h.Host, h.PID, h.Acquired.UTC().Format(time.RFC3339))
 }
 
 // held is the fault of a lease that another run holds on to.
 func (h *Holder) held(store Store) error {
+	if h.damaged {
+		return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("the lease of %s is damaged: %s is empty or no lease, so that who holds it cannot be told", store, leaseKey),
+			Hint: fmt.Sprintf("a run that waits for at least %s (--wait, as it is by default) takes it over if nobody renews it meanwhile; or, if no run is active, delete %s", h.TTL(), leaseKey)}
+	}
 	return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("another run is active: %s is in use by %s", store, h),
 		Hint: fmt.Sprintf("nothing to do if that run is alive; if it is dead, its lease runs out %s after its last sign of life (%s)", h.TTL(), h.Heartbeat.UTC().Format(time.RFC3339))}
 }

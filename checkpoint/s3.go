@@ -53,7 +53,7 @@ func openS3(ctx context.Context, u *url.URL) (Store, error) {
 	}
 	bucket, client, err := dialS3(ctx, u.Host, query)
 	if err != nil {
-		return nil, badURL(u, "%w", err)
+		return nil, badURL(u, "%s", withoutValues(err, query))
 	}
 	if client.Options().Region == "" {
 		return nil, &batch.Fault{Class: batch.NotSetUp, Message: "no region for s3://" + u.Host, Hint: "add the bucket's region to the checkpoint's address (?region=…) or set AWS_REGION"}
@@ -110,6 +110,20 @@ func (c credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 // retrying repeats what a store could not answer, up to four attempts in all.
 func retrying(pause time.Duration) aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 4, pause })
+}
+
+// withoutValues is an error of whoever read the parameters of an address, without what they hold: a secret may be among
+// them that does not belong there.
+func withoutValues(err error, query url.Values) string {
+	text := strings.ReplaceAll(err.Error(), "?"+query.Encode(), "")
+	for name, values := range query {
+		for _, value := range values {
+			if name != "region" && name != "profile" && len(value) > 2 {
+				text = strings.ReplaceAll(strings.ReplaceAll(text, url.QueryEscape(value), "(redacted)"), value, "(redacted)")
+			}
+		}
+	}
+	return text
 }
 
 func withoutUser(endpoint string) string {

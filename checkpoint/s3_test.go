@@ -57,6 +57,21 @@ func TestS3AnswersThatNeedSomebody(t *testing.T) {
 	}
 }
 
+// Whoever is paged reads the beginning of a line.
+func TestS3AnswersBeginWithTheirCause(t *testing.T) {
+	s := openFake(t, &fakeS3{before: always(403, "SignatureDoesNotMatch")})
+	_, _, get := s.Get(t.Context(), "metadata")
+	_, list := s.List(t.Context(), "offsets/", "")
+	_, create := s.PutIfAbsent(t.Context(), "metadata", nil)
+	for verb, err := range map[string]error{"get": get, "list": list, "create": create} {
+		text := err.Error()
+		cause := strings.Index(text, "SignatureDoesNotMatch")
+		if cause < 0 || !strings.Contains(text[:cause], "permission denied: ") || strings.Contains(text[:cause], "operation error") || !strings.Contains(text[cause:], "HTTP 403") {
+			t.Errorf("%s: got %q, want the cause before the request", verb, text)
+		}
+	}
+}
+
 // A wrong endpoint or a proxy that answers 404 to everything must not read as: no checkpoint yet.
 func TestS3ThatIsAWebServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -60,19 +60,27 @@ func (l *Log) writePlan(ctx context.Context, plan *batch.Plan) error {
 // carry is the entry that the next one carries forward: the newest one, with the watermark that Spark would start the
 // next batch with.
 func (l *Log) carry(ctx context.Context) (*entry, error) {
+	if err := l.readTail(ctx); err != nil {
+		return nil, err
+	}
+	before := *l.tail
+	before.watermark = max(before.watermark, l.mark.watermark)
+	return &before, nil
+}
+
+// readTail sees to it that tail and mark are there, which whatever is written next goes on from.
+func (l *Log) readTail(ctx context.Context) error {
 	if l.tail == nil {
 		if _, err := l.Last(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	mark, err := l.newestMark(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.mark = mark
-	before := *l.tail
-	before.watermark = max(before.watermark, mark.watermark)
-	return &before, nil
+	return nil
 }
 
 // rival is the fault of a batch that another run has planned.
@@ -96,7 +104,11 @@ func (l *Log) confirm(ctx context.Context, key string, want []byte) error {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	return &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("%s accepted %s and does not have it any more", l.store, key), Err: err,
+	found := "does not have it any more"
+	if err == nil {
+		found = fmt.Sprintf("has other bytes under that name (%d, written were %d)", len(there), len(want))
+	}
+	return &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("%s accepted %s and %s", l.store, key, found), Err: err,
 		Hint: "nothing was read or written to the table; if no other run purged it, the store is not safe for a checkpoint: use another"}
 }
 
@@ -111,17 +123,12 @@ func (l *Log) WriteCommit(ctx context.Context, n int64) error {
 }
 
 func (l *Log) writeCommit(ctx context.Context, n int64) error {
-	if _, err := l.carry(ctx); err != nil {
+	if err := l.readTail(ctx); err != nil {
 		return err
 	}
-	planned := l.tail
-	if l.tailBatch != n {
-		var err error
-		if planned, _, err = l.readPlan(ctx, n); errors.Is(err, ErrNotFound) {
-			planned = blank()
-		} else if err != nil {
-			return err
-		}
+	planned, err := l.planned(ctx, n)
+	if err != nil {
+		return err
 	}
 	mark := *l.mark
 	mark.watermark = planned.watermark
@@ -138,4 +145,16 @@ func (l *Log) writeCommit(ctx context.Context, n int64) error {
 	}
 	l.markers, l.mark = insert(l.markers, n), &mark
 	return nil
+}
+
+// planned is the entry of a batch, a blank one if it is not there any more.
+func (l *Log) planned(ctx context.Context, n int64) (*entry, error) {
+	if l.tailBatch == n {
+		return l.tail, nil
+	}
+	e, _, err := l.readPlan(ctx, n)
+	if errors.Is(err, ErrNotFound) {
+		return blank(), nil
+	}
+	return e, err
 }

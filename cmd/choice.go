@@ -22,7 +22,7 @@ const (
 // what they would do.
 func choiceFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: flagAdopt, Usage: "the checkpoint was lost: go on as the query of this `ID`, where the table says it is"},
+		&cli.StringFlag{Name: flagAdopt, Usage: "the checkpoint was lost: go on as the query of this `ID`, which the error of exit code 13 and sluice plan name, where the table says it is"},
 		&cli.BoolFlag{Name: flagNewQuery, Usage: "the checkpoint is meant to be empty: begin a new query although the table remembers one of this name"},
 		&cli.StringFlag{Name: flagLostRows, Usage: "the table lost rows that this query wrote: reread them or accept that (`CHOICE`)"},
 	}

@@ -50,7 +50,7 @@ func documentation(t *testing.T) (samples map[string]map[string]any, fields map[
 }
 
 // named are maps whose entries are called after something of the user's.
-var named = []string{"startOffset", "endOffset", "latestOffset", "foreign", "libraries", "rows"}
+var named = []string{"startOffset", "endOffset", "began", "latestOffset", "foreign", "libraries", "rows"}
 
 // paths collects the paths of all fields below v, those of a list's elements under name[].
 func paths(v any, path string, into map[string]bool) {

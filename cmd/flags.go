@@ -99,6 +99,7 @@ func listHeeded(c *cli.Command) {
 
 // begin reads the flags that every verb shares.
 func (p *process) begin(c *cli.Context) error {
+	p.verb.Store(c.Command.Name)
 	switch form := c.String(flagOutput); form {
 	case "text", "":
 	case "json":
@@ -111,11 +112,9 @@ func (p *process) begin(c *cli.Context) error {
 
 // loadJob makes the job of file, environment and flags.
 func (p *process) loadJob(c *cli.Context, needs job.Part) (*job.Job, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, CheckClient: checkClient, CheckValue: checkValue}
+	dir, noDir := os.Getwd() // it may be deleted, which is nothing to a job of absolute paths
+	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, WorkDirError: noDir, CheckClient: checkClient, CheckValue: checkValue,
+		ReadFile: func(path string) ([]byte, error) { return job.ReadFile(c.Context, path) }}
 	for _, k := range job.Keys() {
 		if k.Flag == "" {
 			continue
@@ -124,7 +123,11 @@ func (p *process) loadJob(c *cli.Context, needs job.Part) (*job.Job, error) {
 			in.Flags = append(in.Flags, job.FlagValue{Flag: k.Flag, Value: value})
 		}
 	}
-	return job.Load(in)
+	j, err := job.Load(in)
+	if err != nil {
+		return nil, cause(c.Context, err)
+	}
+	return j, nil
 }
 
 // checkClient asks the client about its properties, so that what does not fit is found with the other mistakes of a job.

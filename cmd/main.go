@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,7 +22,7 @@ import (
 // several times in one process, also at once.
 func Main(args, environ []string, stdout, stderr io.Writer) int {
 	p := &process{name: args[0], environ: environ, stdout: stdout, stderr: stderr}
-	ctx, stop := withSignals(context.Background())
+	ctx, stop := withSignals(context.Background(), p.called)
 	defer stop()
 	err := p.app().RunContext(ctx, args)
 	code := exitCode(err)
@@ -39,8 +40,16 @@ type process struct {
 	stdout, stderr io.Writer
 	// json says that results are JSON lines.
 	json bool
+	// verb is the command that was called, a string.
+	verb atomic.Value
 	// told says that the error has been shown already.
 	told bool
+}
+
+// called is the command that was called, empty before it is known.
+func (p *process) called() string {
+	verb, _ := p.verb.Load().(string)
+	return verb
 }
 
 func (p *process) app() *cli.App {

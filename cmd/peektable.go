@@ -11,7 +11,6 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 
-	"sluice/batch"
 	"sluice/progress"
 )
 
@@ -21,8 +20,7 @@ func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, er
 	name := l.job.Sink.Iceberg.Table
 	t, err := l.sink.Load(ctx)
 	if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
-		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("there is no table %s to look at", name),
-			Hint: "check the table's name and the catalog, or run sluice run first; --topic looks at the topic"}
+		return nil, noTable(err, fmt.Sprintf("there is no table %s to look at", name), "check the table's name and the catalog, or run sluice run first; --topic looks at the topic")
 	}
 	if err != nil {
 		return nil, err

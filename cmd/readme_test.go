@@ -138,6 +138,15 @@ func wantInOrder(t *testing.T, said, text string) {
 	}
 }
 
+// What README shows of a run is what a terminal shows, which is tested beside the bar.
+func TestREADMEShowsARunAsATerminalDoes(t *testing.T) {
+	t.Parallel()
+	shown := regexp.MustCompile("\n```\n(batch \\d: [0-9,]+ records in [ -~]*\n)+sales\\.orders: caught up in [0-9.]+ s\n")
+	if !shown.MatchString(readme(t)) {
+		t.Errorf("README has no output like %s", shown)
+	}
+}
+
 // README's exit codes are those of the program, and no other.
 func TestREADMEsExitCodesAreTheProgramsOwn(t *testing.T) {
 	t.Parallel()

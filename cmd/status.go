@@ -14,6 +14,7 @@ import (
 	"sluice/job"
 	"sluice/offsets"
 	"sluice/progress"
+	"sluice/runner"
 )
 
 func (p *process) statusCommand() *cli.Command {
@@ -21,7 +22,8 @@ func (p *process) statusCommand() *cli.Command {
 		Name:  "status",
 		Usage: "where the query is: batches, lag, lease, last run; changes nothing",
 		Description: "Reads the checkpoint and the table, asks Kafka for the live ends, and says whether the next run would stop, and what to do then.\n" +
-			"If Kafka does not answer, everything but the lag is shown all the same.",
+			"If Kafka does not answer, everything but the lag is shown all the same.\n\n" +
+			"The exit code is 0 also where the next run would stop: status has done what it is for. Where that is what you ask, use plan, which ends with the run's exit code.",
 		Flags:  slices.Concat(jobFlags(), outputFlags()),
 		Action: p.status,
 	}
@@ -66,7 +68,7 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	} else {
 		s.Lag, s.Blocked = 0, o.View.Blocked()
 	}
-	partitions(s, o.Landed(), o.View)
+	partitions(s, o)
 	return s, nil
 }
 
@@ -119,7 +121,7 @@ func (l *pipeline) history(ctx context.Context, s *progress.Status, log *batch.L
 // leaseOf takes a run for alive that gave a sign of life within its lease's time to live.
 func leaseOf(h *checkpoint.Holder, now time.Time) *progress.StatusLease {
 	return &progress.StatusLease{Owner: fmt.Sprintf("run %s, process %d on %s", h.Run, h.PID, h.Host), Since: progress.Timestamp{Time: h.Acquired},
-		Released: h.Released, Live: !h.Released && now.Sub(h.Heartbeat) < h.TTL()}
+		Heartbeat: progress.Timestamp{Time: h.Heartbeat}, Released: h.Released, Live: !h.Released && now.Sub(h.Heartbeat) < h.TTL()}
 }
 
 func lastRun(r *progress.RunRecord) *progress.StatusRun {
@@ -128,6 +130,9 @@ func lastRun(r *progress.RunRecord) *progress.StatusRun {
 		return shown
 	}
 	shown.ExitCode, shown.Error = &r.Summary.ExitCode, r.Summary.Error
+	if r.Class == progress.Interrupted { // in records of before the state was failed
+		shown.State = progress.Interrupted
+	}
 	if shown.Error != "" && shown.Hint == "" {
 		shown.Hint = hintOfCode(r.Summary.ExitCode)
 	}
@@ -150,21 +155,33 @@ func (l *pipeline) lastProgress(ctx context.Context, log *batch.LogState) (*prog
 	return &report, nil
 }
 
-// partitions lists where the batches in the table end, beside the live ends.
-func partitions(s *progress.Status, landed offsets.Offsets, view *offsets.View) {
-	all := landed.Clone()
-	for tp := range view.Partitions {
-		if _, known := all[tp]; !known {
+// partitions lists where the batches in the table end, beside the live ends, and sums the lag. What is not known of one
+// partition is not known of the sum: nobody shall take records that are gone for a query that has caught up.
+func partitions(s *progress.Status, o *runner.Outlook) {
+	landed, known := o.Landed()
+	all, lost := landed.Clone(), o.Lost(landed)
+	for tp := range o.View.Partitions {
+		if _, read := all[tp]; !read {
 			all[tp] = -1
 		}
 	}
 	for _, tp := range all.Partitions() {
 		row := progress.StatusPartition{Topic: tp.Topic, Partition: tp.Partition, Next: all[tp], End: -1, Lag: -1}
-		if b, ok := view.Partitions[tp]; ok {
-			row.End, row.Lag, row.Blocked = b.End, max(0, b.End-max(all[tp], b.Start)), b.Blocked()
+		b, there := o.View.Partitions[tp]
+		if there {
+			row.End, row.Blocked = b.End, b.Blocked()
+		}
+		if there && known && !lost[tp] {
+			row.Lag = max(0, b.End-max(all[tp], b.Start))
+		}
+		if s.Partitions = append(s.Partitions, row); row.Lag < 0 || s.Lag < 0 {
+			s.Lag = -1
+		} else {
 			s.Lag += row.Lag
 		}
-		s.Partitions = append(s.Partitions, row)
+	}
+	if !known {
+		s.Lag = -1
 	}
 }
 

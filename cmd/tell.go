@@ -2,8 +2,10 @@ package cmd
 
 import (
 	"errors"
+	"syscall"
 
 	"sluice/batch"
+	"sluice/checkpoint"
 	"sluice/job"
 	"sluice/progress"
 )
@@ -43,12 +45,18 @@ func problems(err error) []progress.JobProblem {
 
 // hintOf is what to do about an error: its own word if it has one, else what its exit code means.
 func hintOf(err error) string {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return "this process may not open enough files: raise the limit (ulimit -n, LimitNOFILE of systemd), then run again"
+	}
 	if hint := batch.HintOf(err); hint != "" {
 		return hint
 	}
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) {
 		return hinted.Hint()
+	}
+	if errors.Is(err, checkpoint.ErrURL) {
+		return "correct the checkpoint's address: a folder, or s3://bucket/folder?region=…; credentials come from the environment or a profile, never from the address"
 	}
 	return hintOfCode(exitCode(err))
 }

@@ -74,7 +74,7 @@ func TestEveryLineOfTheHelpStandsAlone(t *testing.T) {
 		}
 	}
 	help := call(t, nil, "sluice", "run", "--help").wants(0).stdout
-	for _, want := range []string{"without one it is the table's", "without one _checkpoints/<name> in a local warehouse"} {
+	for _, want := range []string{"without one it is the table's", "without one _checkpoints/<name> in a local warehouse", "which the error of exit code 13 and sluice plan name"} {
 		if !strings.Contains(help, want) {
 			t.Errorf("got\n%s\nwant %s", help, want)
 		}

@@ -168,11 +168,17 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 }
 
 func (l *pipeline) checkCatalog(ctx context.Context) (string, error) {
+	if err := readable(l.job); err != nil {
+		return "", err
+	}
 	if err := l.openSink(ctx); err != nil {
 		return "", err
 	}
 	if err := lakesink.Writable(ctx, l.catalog); err != nil {
 		return "", err
+	}
+	if path := lakesink.MissingDatabase(l.catalog); path != "" {
+		return fmt.Sprintf("%s; %s does not exist yet; the first run makes it", l.sink.Describe(), path), nil
 	}
 	return l.sink.Describe(), nil
 }

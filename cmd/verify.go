@@ -16,6 +16,7 @@ import (
 	"sluice/batch"
 	"sluice/job"
 	"sluice/kafkasrc"
+	"sluice/lakesink"
 	"sluice/offsets"
 	"sluice/progress"
 	"sluice/verify"
@@ -87,11 +88,20 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 	load := func(ctx context.Context) (*table.Table, error) {
 		t, err := l.sink.Load(ctx)
 		if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
-			return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("there is no table %s to verify", name), Hint: "check the table's name and the catalog, or run sluice run first"}
+			return nil, noTable(err, fmt.Sprintf("there is no table %s to verify", name), "check the table's name and the catalog, or run sluice run first")
 		}
 		return t, err
 	}
 	return verify.Table(ctx, load, options)
+}
+
+// noTable is the fault of a table that is not there, which says so where its catalog is not there either.
+func noTable(err error, message, hint string) error {
+	if missing := (*lakesink.DatabaseMissing)(nil); errors.As(err, &missing) {
+		message += fmt.Sprintf(": the catalog's database %s does not exist", missing.Path)
+		hint = "check that its disk is mounted and that sink.iceberg.catalog.uri is right; " + hint
+	}
+	return &batch.Fault{Class: batch.NotSetUp, Message: message, Hint: hint}
 }
 
 // shownReport is the report in the form that progress shows. Both have the same JSON form; what one has and the other

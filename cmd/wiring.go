@@ -41,7 +41,7 @@ func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error)
 	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
 		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
 	}
-	if parts&job.ForSink != 0 {
+	if parts&job.ForSink != 0 { // before anything is opened: it is about the job alone
 		if err := readable(j); err != nil {
 			return p, err
 		}
@@ -88,10 +88,8 @@ func (p *pipeline) openSource(ctx context.Context) (err error) {
 	return err
 }
 
+// openSink opens the catalog. Whether its places are readable has been looked at.
 func (p *pipeline) openSink(ctx context.Context) (err error) {
-	if err := readable(p.job); err != nil {
-		return err
-	}
 	to, options := p.job.Sink.Iceberg, p.catalogOptions()
 	if p.catalog, err = lakesink.OpenCatalog(ctx, options); err != nil {
 		return err
@@ -178,22 +176,21 @@ func sourceName(j *job.Job) string {
 type source struct{ *kafkasrc.Source }
 
 func (s source) Read(ctx context.Context, task *batch.Task) (runner.Reader, error) {
-	return wrap[runner.Reader](s.Source.Read(ctx, task))
+	reader, err := s.Source.Read(ctx, task)
+	if err != nil {
+		return nil, err // and no interface that holds a nil pointer
+	}
+	return reader, nil
 }
 
 type sink struct{ *lakesink.Iceberg }
 
 func (s sink) Write(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (runner.Writer, error) {
-	return wrap[runner.Writer](s.Iceberg.Write(ctx, task, attempt, schema))
-}
-
-// wrap keeps a nil pointer from becoming an interface that is not nil.
-func wrap[I any](value any, err error) (I, error) {
+	writer, err := s.Iceberg.Write(ctx, task, attempt, schema)
 	if err != nil {
-		var none I
-		return none, err
+		return nil, err
 	}
-	return value.(I), nil
+	return writer, nil
 }
 
 var (

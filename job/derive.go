@@ -1,5 +1,7 @@
 package job
 
+import "path/filepath"
+
 // checkpointFolder is the folder of a warehouse for checkpoints. Its underscore keeps it apart from namespaces.
 const checkpointFolder = "_checkpoints"
 
@@ -19,7 +21,8 @@ func (l *loading) derive() {
 	l.makeAbsolute(catalogURIPath, &catalog.URI)
 	for _, name := range fileProperties {
 		if file := j.Source.Kafka[name]; file != "" {
-			j.Source.Kafka[name] = absolute(file, j.origins[join(kafkaPath, name)], l.in.WorkDir)
+			l.makeAbsolute(join(kafkaPath, name), &file)
+			j.Source.Kafka[name] = file
 		}
 	}
 
@@ -53,6 +56,9 @@ func (l *loading) isWrong(path string) bool {
 
 func (l *loading) makeAbsolute(path string, value *string) {
 	*value = absolute(*value, l.job.origins[path], l.in.WorkDir)
+	if l.in.WorkDirError != nil && *value != "" && isLocal(*value) && !filepath.IsAbs(*value) {
+		l.report(l.job.origins[path], path, "is relative, and there is no working directory ("+reason(l.in.WorkDirError)+"): give the path from /, or start in a folder that exists")
+	}
 }
 
 func (l *loading) derived(path string, value *string, v, from string) {

@@ -1,11 +1,11 @@
 package job
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,7 +27,9 @@ type Input struct {
 	Reserved []string
 	// WorkDir is what relative paths outside of the file are relative to.
 	WorkDir string
-	// ReadFile reads the job file and the files that it refers to; os.ReadFile if nil.
+	// WorkDirError is why there is no working directory: paths that need one are then reported.
+	WorkDirError error
+	// ReadFile reads the job file and the files that it refers to; the package's ReadFile, which no context ends, if nil.
 	ReadFile func(path string) ([]byte, error)
 	// CheckClient finds what is wrong with properties of the Kafka client: it knows them, a job does not. Nothing is checked
 	// if it is nil.
@@ -102,7 +104,7 @@ type loading struct {
 
 func newLoading(in Input) *loading {
 	if in.ReadFile == nil {
-		in.ReadFile = os.ReadFile
+		in.ReadFile = func(path string) ([]byte, error) { return ReadFile(context.Background(), path) }
 	}
 	if in.Needs == 0 {
 		in.Needs = ForAll

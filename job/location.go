@@ -47,6 +47,8 @@ func filePath(s string) (string, error) {
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("is no URL")
+	case u.User != nil:
+		return "", fmt.Errorf("holds credentials, which a local folder does not take")
 	case u.Host != "" && u.Host != "localhost":
 		return "", fmt.Errorf("names a host: a local folder is file:/// with three slashes")
 	case u.RawQuery != "" || u.Fragment != "":
@@ -57,7 +59,7 @@ func filePath(s string) (string, error) {
 	return u.Path, nil
 }
 
-// checkURL wants a bucket and no credentials; parameters are left to whoever opens it.
+// checkURL wants a bucket and no credentials, in the parameters neither; those are left to whoever opens it.
 func checkURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -67,6 +69,16 @@ func checkURL(s string) error {
 		return fmt.Errorf("holds credentials: leave them to the environment or to properties")
 	case u.Host == "" && u.Scheme != "mem":
 		return fmt.Errorf("names no bucket")
+	}
+	for name, values := range u.Query() {
+		if SecretName(name) {
+			return fmt.Errorf("holds credentials in the parameter %s: leave them to the environment (AWS_ACCESS_KEY_ID, …) or to a profile", name)
+		}
+		for _, value := range values {
+			if endpoint, err := url.Parse(value); err == nil && endpoint.User != nil {
+				return fmt.Errorf("holds credentials in the parameter %s: leave them to the environment or to a profile", name)
+			}
+		}
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func pemOf(file, inline, name string) ([]byte, error) {
 		}
 		return []byte(inline), nil
 	}
-	content, err := os.ReadFile(file)
+	content, err := readPEM(file)
 	if err != nil {
 		return nil, fmt.Errorf("client property %s: %w", name, err)
 	}
@@ -79,6 +79,23 @@ func pemOf(file, inline, name string) ([]byte, error) {
 		return nil, fmt.Errorf("client property %s: %s is not PEM; keytool -exportcert -rfc and openssl pkcs12 turn JKS and PKCS12 into PEM", name, file)
 	}
 	return content, nil
+}
+
+// largestPEM bounds a file of certificates: those of all public authorities together take a few hundred kilobytes.
+const largestPEM = 4 << 20
+
+// readPEM reads a regular file: a device or a pipe might never end.
+func readPEM(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", file)
+	case info.Size() > largestPEM:
+		return nil, fmt.Errorf("%s is larger than %d MiB", file, largestPEM>>20)
+	}
+	return os.ReadFile(file)
 }
 
 // verifyChainOnly checks the certificate chain but not that it names the host.

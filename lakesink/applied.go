@@ -3,6 +3,7 @@ package lakesink
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -34,7 +35,11 @@ const (
 func (i *Iceberg) Table(ctx context.Context, query string) (*batch.Table, error) {
 	t, err := i.Load(ctx)
 	if isMissing(err) {
-		return &batch.Table{Applied: batch.Applied{Batch: batch.None, InHistory: batch.None}}, nil
+		none := &batch.Table{Applied: batch.Applied{Batch: batch.None, InHistory: batch.None}}
+		if missing := (*DatabaseMissing)(nil); errors.As(err, &missing) {
+			none.CatalogMissing = missing.Path
+		}
+		return none, nil
 	}
 	if err != nil {
 		return nil, err

@@ -124,6 +124,9 @@ func openDatabase(ctx context.Context, path string, o CatalogOptions) (catalog.C
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, explain(fmt.Sprintf("make the folder of the catalog %s", path), err)
 	}
+	if file, err := os.Stat(path); err == nil && file.IsDir() {
+		return nil, notSetUp(fmt.Sprintf("the address of the sql catalog, %s, is a folder", path), "give the path of its SQLite file, such as "+filepath.Join(path, "catalog.db"), nil)
+	}
 	db, err := sql.Open("sqlite", sqliteDSN(path))
 	if err != nil {
 		return nil, explain(fmt.Sprintf("open the catalog %s", path), err)

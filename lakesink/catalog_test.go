@@ -49,7 +49,7 @@ func TestACatalogThatCannotBeOpenedIsSaidSo(t *testing.T) {
 		"another database":   {CatalogOptions{Type: "sql", URI: "postgres://me:secret@db/lake", Warehouse: dir}, "only SQLite"},
 		"not a database":     {CatalogOptions{Type: "sql", URI: file, Warehouse: dir}, "not a database"},
 		"below a file":       {CatalogOptions{Type: "sql", URI: file + "/c.db", Warehouse: dir}, "a file is in the way"},
-		"a folder":           {CatalogOptions{Type: "sql", URI: dir, Warehouse: dir}, "unable to open"},
+		"a folder":           {CatalogOptions{Type: "sql", URI: dir, Warehouse: dir}, "is a folder"},
 		"hadoop on a bucket": {CatalogOptions{Type: "hadoop", Warehouse: "s3://lake/warehouse"}, "object stores do not do atomically"},
 	} {
 		t.Run(name, func(t *testing.T) {

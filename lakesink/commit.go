@@ -11,8 +11,10 @@ import (
 )
 
 // Commit makes a batch part of the table: its files, the ledger and the summary at once, and only while the batch before
-// it is the newest one there. It returns what the table says afterwards. A batch of the same plan that is there already
-// is success.
+// it is the newest one there. It returns what the table says afterwards. A batch of the same plan that is there before
+// anything was offered is success: an earlier run put it there. Once an offer has gone out only the offer's own snapshot
+// is: a snapshot of the same plan that is not ours is that of another run which replays the plan at this moment, and to
+// that one this run has lost (Fenced), whether or not its own offer is still on its way.
 //
 // Fenced: another run applied the batch or went beyond it. Inconsistent: table and batch do not fit together.
 // UnknownOutcome: the commit may have happened and the table could not be asked; nothing was deleted and the next run
@@ -26,11 +28,11 @@ func (i *Iceberg) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, 
 		return nil, explain(fmt.Sprintf("read table %s to commit batch %d", i.TableName(), c.Plan.Batch), err)
 	}
 	for attempt := 1; ; attempt++ {
-		applied, there, err := d.judge(t)
+		applied, there, err := d.standing(t)
 		if err != nil || there {
 			return applied, err
 		}
-		if attempt > i.options.Attempts {
+		if attempt > i.options.Attempts || d.lockedOut() {
 			return nil, d.giveUp()
 		}
 		if attempt > 1 {
@@ -38,7 +40,7 @@ func (i *Iceberg) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, 
 				return nil, errors.Join(d.giveUp(), err)
 			}
 		}
-		if err := d.offer(ctx, t, applied); err != nil {
+		if err := d.send(ctx, t, applied); err != nil {
 			return nil, err
 		}
 		if t, err = d.reload(ctx); err != nil {
@@ -59,8 +61,8 @@ type deal struct {
 	accepted *table.Table
 }
 
-// judge reads from the table whether the batch is there. All that forbids to go on is an error.
-func (d *deal) judge(t *table.Table) (applied *batch.Applied, there bool, err error) {
+// standing reads from the table where the batch stands: whether it is there, else what it would follow. All that forbids to go on is an error.
+func (d *deal) standing(t *table.Table) (applied *batch.Applied, there bool, err error) {
 	c := d.commit
 	if uuid := t.Metadata().TableUUID().String(); c.TableUUID != "" && uuid != c.TableUUID {
 		return nil, false, d.otherTable(t, uuid)
@@ -134,27 +136,27 @@ func (d *deal) ours(t *table.Table, applied *batch.Applied) *offer {
 // landed checks that what is in the table is what was offered. The snapshot may have been expired meanwhile.
 func (o *offer) landed(t *table.Table) error {
 	s := t.SnapshotByID(o.snapshot.SnapshotID)
-	if s == nil || s.ManifestList == o.snapshot.ManifestList && equal(s.ParentSnapshotID, o.snapshot.ParentSnapshotID) {
+	if s == nil || s.ManifestList == o.snapshot.ManifestList && sameID(s.ParentSnapshotID, o.snapshot.ParentSnapshotID) {
 		return nil
 	}
 	return &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("snapshot %d is in the table, but not as it was committed: its parent is %s and its manifest list %s, offered were %s and %s",
-			s.SnapshotID, name(s.ParentSnapshotID), s.ManifestList, name(o.snapshot.ParentSnapshotID), o.snapshot.ManifestList),
+			s.SnapshotID, idText(s.ParentSnapshotID), s.ManifestList, idText(o.snapshot.ParentSnapshotID), o.snapshot.ManifestList),
 		Hint: "the catalog does not keep to its contract: stop all writers and compare the table's snapshots with its files"}
 }
 
-func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+func sameID(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-func name(id *int64) string {
+func idText(id *int64) string {
 	if id == nil {
 		return "none"
 	}
 	return fmt.Sprint(*id)
 }
 
-// offer stages the batch on this reading of the table and sends it. Only what happens before the sending is an error:
+// send stages the batch on this reading of the table and sends it. Only what happens before the sending is an error:
 // what the catalog answers is remembered and not believed.
-func (d *deal) offer(ctx context.Context, t *table.Table, applied *batch.Applied) error {
+func (d *deal) send(ctx context.Context, t *table.Table, applied *batch.Applied) error {
 	if ctx.Err() != nil {
 		return errors.Join(d.giveUp(), context.Cause(ctx))
 	}
@@ -162,7 +164,7 @@ func (d *deal) offer(ctx context.Context, t *table.Table, applied *batch.Applied
 	defer cancel()
 	o, err := d.sink.stage(ctx, t, d.commit, applied.Ledger)
 	if err != nil {
-		return explain(fmt.Sprintf("prepare the commit of batch %d to table %s", d.commit.Plan.Batch, d.sink.TableName()), err)
+		return d.unprepared(ctx, t, err)
 	}
 	d.offers = append(d.offers, o)
 	d.accepted, d.answer = o.tx.Commit(ctx)
@@ -193,9 +195,16 @@ func (d *deal) reload(ctx context.Context) (*table.Table, error) {
 			return t, d.dropped(err)
 		}
 		failure = err
+		if isLocked(err) && attempt+1 >= lockedAnswers {
+			break
+		}
 	}
 	switch {
-	case d.answer == nil: // the catalog said yes, and a yes to a pinned commit holds
+	case d.answer == nil:
+		// The table cannot be read, and the catalog's yes is all there is. It is enough here: the commit was conditional on
+		// the head and on the table's UUID, so a catalog that answers yes has put exactly this snapshot there, and what the
+		// answer holds is that state. The loop looks for the batch in it as in any other reading. A no is never taken so:
+		// it may be that of a retry, after a first try that was accepted.
 		return d.accepted, nil
 	case !d.sent():
 		return nil, d.giveUp()
@@ -232,6 +241,9 @@ func (d *deal) dropped(err error) error {
 
 // giveUp is the end of an attempt that found the table without the batch.
 func (d *deal) giveUp() error {
+	if d.lockedOut() {
+		return d.lockedFault()
+	}
 	message := fmt.Sprintf("batch %d is not in table %s: the commit was not accepted in %d attempts", d.commit.Plan.Batch, d.sink.TableName(), len(d.offers))
 	if len(d.offers) == 0 {
 		message = fmt.Sprintf("batch %d was not offered to table %s", d.commit.Plan.Batch, d.sink.TableName())
@@ -242,16 +254,16 @@ func (d *deal) giveUp() error {
 
 // otherTable is a table that took the place of the one that the batch was made for.
 func (d *deal) otherTable(t *table.Table, uuid string) error {
-	n, name := d.commit.Plan.Batch, d.sink.TableName()
+	n, tableName := d.commit.Plan.Batch, d.sink.TableName()
 	for _, o := range d.offers {
 		if t.SnapshotByID(o.snapshot.SnapshotID) != nil {
 			return &batch.Fault{Class: batch.Inconsistent,
-				Message: fmt.Sprintf("batch %d was made for the table with UUID %s, and the catalog has committed it to another table %s with UUID %s, as snapshot %d", n, d.commit.TableUUID, name, uuid, o.snapshot.SnapshotID),
+				Message: fmt.Sprintf("batch %d was made for the table with UUID %s, and the catalog has committed it to another table %s with UUID %s, as snapshot %d", n, d.commit.TableUUID, tableName, uuid, o.snapshot.SnapshotID),
 				Hint:    "the catalog does not keep to its contract: stop all writers and roll that snapshot back"}
 		}
 	}
 	return &batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("table %s is not the one that batch %d was made for: its UUID is %s and was %s (dropped and created again)", name, n, uuid, d.commit.TableUUID),
+		Message: fmt.Sprintf("table %s is not the one that batch %d was made for: its UUID is %s and was %s (dropped and created again)", tableName, n, uuid, d.commit.TableUUID),
 		Hint:    "nothing was committed to the new table; bring the old one back, or run again: the next run says what the choices are"}
 }
 

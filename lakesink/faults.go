@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"syscall"
 
 	"github.com/apache/iceberg-go/catalog"
@@ -33,7 +34,7 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	class, hint := meaning(err)
-	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: err}
+	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: causeFirst(err)}
 }
 
 // late adds the bound that was reached to an error of a context that ended by it: libraries only say that it ended.
@@ -59,6 +60,8 @@ func meaning(err error) (batch.Class, string) {
 		return batch.NotSetUp, "the table's files lie in a store of a kind that is not built in: choose a table in a local folder or in S3"
 	case isDamage(err):
 		return batch.Inconsistent, damaged
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return batch.Failed, tooFewFiles
 	case errors.Is(err, fs.ErrPermission):
 		return batch.NotSetUp, "give this user the right to read and write there"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -111,14 +114,30 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 	return 0, "", false
 }
 
+const tooFewFiles = "this process may not open enough files: raise the limit (ulimit -n, LimitNOFILE of systemd), then run again; nothing is half-done"
+
+// outOfFiles reports whether no further file can be opened: SQLite says no more than that it could not open one.
+func outOfFiles() bool {
+	f, err := os.Open(os.DevNull)
+	if err == nil {
+		_ = f.Close() // nothing was written
+	}
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
 // sqliteMeaning takes a result code; its low byte is the kind (https://www.sqlite.org/rescode.html).
 func sqliteMeaning(code int) (batch.Class, string) {
 	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return batch.Failed, "another process holds the catalog's database: run again when it is done"
+		return batch.Failed, lockedHint
 	case sqlite3.SQLITE_FULL:
 		return batch.Failed, "the disk of the catalog's database is full: free some space, then run again"
-	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+	case sqlite3.SQLITE_CANTOPEN:
+		if outOfFiles() {
+			return batch.Failed, tooFewFiles
+		}
+		return batch.NotSetUp, "give this user the right to read and write the catalog's database and its folder"
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		return batch.NotSetUp, "give this user the right to read and write the catalog's database and its folder"
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
 		return batch.NotSetUp, "the file is no SQLite database: check the catalog's address, or restore the file"

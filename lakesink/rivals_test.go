@@ -147,7 +147,7 @@ func TestARetryIsBuiltOnTheRivalsSnapshot(t *testing.T) {
 	tbl := load(t, c)
 	head := tbl.CurrentSnapshot()
 	if head.ParentSnapshotID == nil || *head.ParentSnapshotID != rivals || head.Summary.Properties["total-records"] != "28" {
-		t.Errorf("the parent is %s with %v, want the rival's %d", name(head.ParentSnapshotID), head.Summary.Properties, rivals)
+		t.Errorf("the parent is %s with %v, want the rival's %d", idText(head.ParentSnapshotID), head.Summary.Properties, rivals)
 	}
 	live := paths(liveFiles(t, tbl))
 	if len(live) != 4 || slices.Max(slices.Collect(maps.Values(live))) != 1 {

@@ -77,12 +77,39 @@ func (u *unborn) Close() error {
 	return nil
 }
 
-func noTable(id table.Identifier) error {
-	return fmt.Errorf("%w: %v", catalog.ErrNoSuchTable, id)
+// DatabaseMissing is why there is no table, or no namespace: the catalog's own database is not there. Until a first run
+// has made it that is as it should be; afterwards the path is wrong, or a disk is not mounted. It wraps
+// catalog.ErrNoSuchTable or catalog.ErrNoSuchNamespace.
+type DatabaseMissing struct {
+	// Path is where the database would be.
+	Path string
+	err  error
 }
 
-func noNamespace(id table.Identifier) error {
-	return fmt.Errorf("%w: %v", catalog.ErrNoSuchNamespace, id)
+// Error says what does not exist, and what was looked for in it.
+func (d *DatabaseMissing) Error() string {
+	return fmt.Sprintf("the catalog's database %s does not exist: %v", d.Path, d.err)
+}
+
+// Unwrap is the catalog's error.
+func (d *DatabaseMissing) Unwrap() error { return d.err }
+
+// MissingDatabase is the path of a catalog's database that does not exist; empty if it does, or if the catalog has none.
+func MissingDatabase(c catalog.Catalog) string {
+	if u, ok := c.(*unborn); ok {
+		if _, err := os.Stat(u.path); errors.Is(err, fs.ErrNotExist) {
+			return u.path
+		}
+	}
+	return ""
+}
+
+func (u *unborn) noTable(id table.Identifier) error {
+	return &DatabaseMissing{u.path, fmt.Errorf("%w: %v", catalog.ErrNoSuchTable, id)}
+}
+
+func (u *unborn) noNamespace(id table.Identifier) error {
+	return &DatabaseMissing{u.path, fmt.Errorf("%w: %v", catalog.ErrNoSuchNamespace, id)}
 }
 
 // CatalogType is sql, born or not.
@@ -110,7 +137,7 @@ func (u *unborn) CreateNamespace(ctx context.Context, namespace table.Identifier
 func (u *unborn) CommitTable(ctx context.Context, id table.Identifier, reqs []table.Requirement, updates []table.Update) (table.Metadata, string, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
-		return nil, "", errors.Join(err, noTable(id))
+		return nil, "", errors.Join(err, u.noTable(id))
 	}
 	return c.CommitTable(ctx, id, reqs, updates)
 }
@@ -122,7 +149,7 @@ func (u *unborn) LoadTable(ctx context.Context, id table.Identifier) (*table.Tab
 	case err != nil:
 		return nil, err
 	case c == nil:
-		return nil, noTable(id)
+		return nil, u.noTable(id)
 	}
 	return c.LoadTable(ctx, id)
 }
@@ -131,7 +158,7 @@ func (u *unborn) LoadTable(ctx context.Context, id table.Identifier) (*table.Tab
 func (u *unborn) DropTable(ctx context.Context, id table.Identifier) error {
 	c, err := u.get(ctx, false)
 	if c == nil {
-		return errors.Join(err, noTable(id))
+		return errors.Join(err, u.noTable(id))
 	}
 	return c.DropTable(ctx, id)
 }
@@ -140,7 +167,7 @@ func (u *unborn) DropTable(ctx context.Context, id table.Identifier) error {
 func (u *unborn) RenameTable(ctx context.Context, from, to table.Identifier) (*table.Table, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
-		return nil, errors.Join(err, noTable(from))
+		return nil, errors.Join(err, u.noTable(from))
 	}
 	return c.RenameTable(ctx, from, to)
 }
@@ -168,7 +195,7 @@ func (u *unborn) ListTables(ctx context.Context, namespace table.Identifier) ite
 	c, err := u.get(ctx, false)
 	if c == nil {
 		return func(yield func(table.Identifier, error) bool) {
-			yield(nil, errors.Join(err, noNamespace(namespace)))
+			yield(nil, errors.Join(err, u.noNamespace(namespace)))
 		}
 	}
 	return c.ListTables(ctx, namespace)
@@ -187,7 +214,7 @@ func (u *unborn) ListNamespaces(ctx context.Context, parent table.Identifier) ([
 func (u *unborn) DropNamespace(ctx context.Context, namespace table.Identifier) error {
 	c, err := u.get(ctx, false)
 	if c == nil {
-		return errors.Join(err, noNamespace(namespace))
+		return errors.Join(err, u.noNamespace(namespace))
 	}
 	return c.DropNamespace(ctx, namespace)
 }
@@ -196,7 +223,7 @@ func (u *unborn) DropNamespace(ctx context.Context, namespace table.Identifier) 
 func (u *unborn) LoadNamespaceProperties(ctx context.Context, namespace table.Identifier) (iceberg.Properties, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
-		return nil, errors.Join(err, noNamespace(namespace))
+		return nil, errors.Join(err, u.noNamespace(namespace))
 	}
 	return c.LoadNamespaceProperties(ctx, namespace)
 }
@@ -205,7 +232,7 @@ func (u *unborn) LoadNamespaceProperties(ctx context.Context, namespace table.Id
 func (u *unborn) UpdateNamespaceProperties(ctx context.Context, namespace table.Identifier, removals []string, updates iceberg.Properties) (catalog.PropertiesUpdateSummary, error) {
 	c, err := u.get(ctx, false)
 	if c == nil {
-		return catalog.PropertiesUpdateSummary{}, errors.Join(err, noNamespace(namespace))
+		return catalog.PropertiesUpdateSummary{}, errors.Join(err, u.noNamespace(namespace))
 	}
 	return c.UpdateNamespaceProperties(ctx, namespace, removals, updates)
 }

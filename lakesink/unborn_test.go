@@ -36,14 +36,21 @@ func TestLookingIntoACatalogThatIsNotThereMakesNone(t *testing.T) {
 	if exists, err := looking.CheckNamespaceExists(ctx, catalog.ToIdentifier("db")); exists || err != nil {
 		t.Errorf("namespace: got %v, %v", exists, err)
 	}
-	if found, err := New(looking, Options{Table: "db.t"}).Table(ctx, "q"); err != nil || found.Exists {
-		t.Errorf("table: got %+v, %v", found, err)
+	if found, err := New(looking, Options{Table: "db.t"}).Table(ctx, "q"); err != nil || found.Exists || found.CatalogMissing != path {
+		t.Errorf("table: got %+v, %v, want it to name the database %s", found, err, path)
+	}
+	var missing *DatabaseMissing
+	if _, err := New(looking, Options{Table: "db.t"}).Load(ctx); !errors.As(err, &missing) || missing.Path != path || MissingDatabase(looking) != path {
+		t.Errorf("load: got %v, want it to name the database %s", err, path)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("looking made the catalog's folder: %v", err)
 	}
 	if err := New(making, Options{Table: "db.t"}).Create(ctx, columns.Schema{{Name: "a", Type: columns.Type{Kind: columns.Int64}}}); err != nil {
 		t.Fatal(err)
+	}
+	if found, err := New(looking, Options{Table: "db.other"}).Table(ctx, "q"); err != nil || found.CatalogMissing != "" || MissingDatabase(looking) != "" {
+		t.Errorf("another table: got %+v, %v, want no word of the database, which is there", found, err)
 	}
 	if _, err := looking.LoadTable(ctx, id); err != nil {
 		t.Errorf("a table that another process made is not seen: %v", err)

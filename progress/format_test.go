@@ -1,6 +1,8 @@
 package progress
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 )
@@ -59,5 +61,23 @@ func TestThePeakIsAtLeastWhatIsInUse(t *testing.T) {
 	}
 	if got := peakUsage(); got < 1<<20 {
 		t.Errorf("got %d bytes, want more than a mebibyte", got)
+	}
+}
+
+// A run that a signal stopped did not fail, and how much is left is told where it is known.
+func TestARunThatASignalStoppedDidNotFail(t *testing.T) {
+	s := sampleStatus()
+	s.LastRun = &StatusRun{ID: sampleRun, State: Interrupted, Started: s.LastRun.Started, Finished: s.LastRun.Finished, ExitCode: pointer(130)}
+	var out bytes.Buffer
+	if err := s.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"orders: the last run was stopped by a signal, 3,500,000 behind\n", "nothing: the next run goes on", "stopped by a signal, exit 130, finished "} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("got\n%s\nwant it to say %q", &out, part)
+		}
+	}
+	if strings.Contains(out.String(), "failed") {
+		t.Errorf("got\n%s\nwant it to say nothing of a failure", &out)
 	}
 }

@@ -129,7 +129,8 @@ func TestHeadlinesSayHowARunEnded(t *testing.T) {
 		{"nothing but open transactions", func(s *Summary) { s.Batches, s.Blocked = 0, 1200 }, "orders: nothing new, 1,200 held back by open transactions"},
 		{"a limit of batches", func(s *Summary) { s.Stopped, s.CaughtUp, s.Lag = "max-batches", false, 2_500_000 }, "orders: stopped by --max-batches after 4 batches in 44.1 s, 2,500,000 left"},
 		{"a limit of time, lag unknown", func(s *Summary) { s.Stopped, s.Batches, s.Lag = "max-duration", 1, -1 }, "orders: stopped by --max-duration after 1 batch in 44.1 s, unknown left"},
-		{"a signal", func(s *Summary) { s.Stopped, s.Batches = "signal", 0 }, "orders: stopped by a signal in 44.1 s"},
+		{"a signal", func(s *Summary) { s.Stopped, s.Batches = "signal", 0 }, "orders: stopped by a signal in 44.1 s, 312 left"},
+		{"a signal, lag unknown", func(s *Summary) { s.Stopped, s.Lag = "signal", -1 }, "orders: stopped by a signal after 4 batches in 44.1 s"},
 		{"an error", func(s *Summary) { s.Stopped, s.ExitCode = "error", 1 }, "orders: failed after 4 batches in 44.1 s"},
 	} {
 		s := sampleSummary()
@@ -177,7 +178,7 @@ func TestAStatusSaysWhereAQueryStands(t *testing.T) {
 	running := sampleStatus()
 	running.LastRun.State, running.LastRun.Finished, running.LastRun.ExitCode, running.LastRun.Error = "running", nil, nil, ""
 	running.Lease.Released, running.Lease.Live, running.LastProgress = false, true, sampleBatch()
-	for _, want := range []string{"last run    running, started 2026-11-30 04:00:00 UTC\n", "lease       held by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1 since 2026-11-30 04:00:00 UTC\n", "last        batch 7: 999,998 records"} {
+	for _, want := range []string{"last run    running, started 2026-11-30 04:00:00 UTC\n", "lease       held by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1 since 2026-11-30 04:00:00 UTC, last sign of life 2026-11-30 04:00:05 UTC\n", "last        batch 7: 999,998 records"} {
 		if got := text(t, running); !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant a line %q", got, want)
 		}

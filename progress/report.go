@@ -104,7 +104,8 @@ type Summary struct {
 	Files int64 `json:"files"`
 	// CaughtUp says that the ends frozen at the start were reached.
 	CaughtUp bool `json:"caughtUp"`
-	// Lag is the number of offsets between where the query is and the live ends; -1 if they could not be asked.
+	// Lag is the number of offsets between where the query is and the live ends, for a run that a signal stopped the
+	// ends frozen at its start; -1 if it is not known.
 	Lag        int64 `json:"lag"`
 	DurationMs int64 `json:"durationMs"`
 	ExitCode   int   `json:"exitCode"`

@@ -1,5 +1,8 @@
 package progress
 
+// Interrupted is the state and the class of a run that a signal stopped.
+const Interrupted = "interrupted"
+
 // RunRecord is what the checkpoint keeps of a run under runs/<run-id>.json, also of an idle or a failed one. It is written
 // when the run has begun (state "running") and again when it ends. Two kinds of run have none: one that found another at
 // work, and one that was refused before the checkpoint had a query.
@@ -8,7 +11,8 @@ type RunRecord struct {
 	RunID   string `json:"runId"`
 	Query   string `json:"query"`
 	QueryID string `json:"queryId"`
-	// State is "running", "done" or "failed". A record that stays "running" is of a run that was killed.
+	// State is "running", "done", "failed", or Interrupted for a run that a signal stopped. A record that stays "running"
+	// is of a run that was killed.
 	State    string     `json:"state"`
 	Started  Timestamp  `json:"started"`
 	Finished *Timestamp `json:"finished,omitempty"`

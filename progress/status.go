@@ -26,7 +26,7 @@ type Status struct {
 	TableUUID     string            `json:"tableUuid"`
 	TableLocation string            `json:"tableLocation"`
 	Partitions    []StatusPartition `json:"partitions"`
-	// Lag sums the partitions; -1 if Kafka could not be asked.
+	// Lag sums the partitions; -1 if it is not known of each.
 	Lag int64 `json:"lag"`
 	// Blocked is the number of offsets that open transactions hold back.
 	Blocked int64 `json:"blocked"`
@@ -50,9 +50,12 @@ type StatusBatch struct {
 type StatusPartition struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
-	// Next is the next offset to read, after the newest batch in the table; -1 for a partition that was not read yet.
+	// Next is the next offset to read, after the newest batch in the table; -1 for a partition that was not read yet, and
+	// where neither table nor checkpoint can tell.
 	Next int64 `json:"next"`
-	// End is the live end of the partition, Lag the offsets up to it; -1 if Kafka could not be asked.
+	// End is the live end of the partition, Lag the offsets up to it; -1 if Kafka could not be asked. Lag is also -1 where
+	// Next cannot be told, or Kafka does not have what comes after it any more: records deleted unread, a log truncated,
+	// a topic gone or created again.
 	End int64 `json:"end"`
 	Lag int64 `json:"lag"`
 	// Blocked is the number of offsets beyond End that open transactions hold back; 0 if Kafka could not be asked.
@@ -63,6 +66,8 @@ type StatusPartition struct {
 type StatusLease struct {
 	Owner string    `json:"owner"`
 	Since Timestamp `json:"since"`
+	// Heartbeat is the owner's last sign of life, by its clock.
+	Heartbeat Timestamp `json:"heartbeat"`
 	// Released is false while a run holds it, and after one that was killed.
 	Released bool `json:"released"`
 	// Live says that a run is at work: it has not released the lease, and renewed it within its time to live by the
@@ -73,7 +78,7 @@ type StatusLease struct {
 // StatusRun is how a run ended.
 type StatusRun struct {
 	ID string `json:"id"`
-	// State is running, done or failed. A run that was killed stays running.
+	// State is running, done, failed, or interrupted for one that a signal stopped. A run that was killed stays running.
 	State   string    `json:"state"`
 	Started Timestamp `json:"started"`
 	// Finished and ExitCode are null while it is running.
@@ -137,6 +142,8 @@ func (s *Status) headline() string {
 		return "never ran"
 	case s.failed():
 		return "the last run failed"
+	case s.interrupted():
+		return "the last run was stopped by a signal" + s.behind(", ")
 	case s.killed():
 		return "the last run was cut short"
 	case s.Lag < 0:
@@ -144,11 +151,22 @@ func (s *Status) headline() string {
 	case s.Lag == 0:
 		return "caught up"
 	}
-	return count(s.Lag) + " behind"
+	return s.behind("")
+}
+
+// behind says how far the query is behind, after other words; empty where it is not, or nobody knows.
+func (s *Status) behind(before string) string {
+	if s.Lag <= 0 {
+		return ""
+	}
+	return before + count(s.Lag) + " behind"
 }
 
 func (s *Status) live() bool   { return s.Lease != nil && s.Lease.Live }
 func (s *Status) failed() bool { return s.LastRun != nil && s.LastRun.State == "failed" }
+
+// interrupted says that a signal stopped the last run. It failed in nothing, and the next one goes on.
+func (s *Status) interrupted() bool { return s.LastRun != nil && s.LastRun.State == Interrupted }
 
 // killed says that the last run never wrote how it ended, and is not at work.
 func (s *Status) killed() bool {
@@ -172,7 +190,7 @@ func (s *Status) toDo() string {
 		return s.Refusal.Hint
 	case s.failed():
 		return s.LastRun.Hint
-	case s.killed():
+	case s.killed(), s.interrupted():
 		return "nothing: the next run goes on where it was"
 	}
 	return ""
@@ -197,7 +215,7 @@ func (l *StatusLease) text() string {
 	if l.Released {
 		return "free, last held by " + printable(l.Owner)
 	}
-	text := "held by " + printable(l.Owner) + " since " + stamp(l.Since.Time)
+	text := "held by " + printable(l.Owner) + " since " + stamp(l.Since.Time) + ", last sign of life " + stamp(l.Heartbeat.Time)
 	if !l.Live {
 		text += ", and not renewed: it was killed, or cannot reach the checkpoint"
 	}
@@ -206,6 +224,9 @@ func (l *StatusLease) text() string {
 
 func (r *StatusRun) text() string {
 	text := r.State
+	if r.State == Interrupted {
+		text = "stopped by a signal"
+	}
 	if r.ExitCode != nil {
 		text += fmt.Sprintf(", exit %d", *r.ExitCode)
 	}

@@ -69,7 +69,11 @@ func (s *Summary) headline() string {
 	case s.Stopped == "error":
 		return "failed" + done + duration
 	case s.Stopped == "signal":
-		return "stopped by a signal" + done + duration
+		text := "stopped by a signal" + done + duration
+		if s.Lag >= 0 {
+			text += ", " + count(s.Lag) + " left"
+		}
+		return text
 	case s.Stopped != "":
 		return fmt.Sprintf("stopped by --%s%s%s, %s left", s.Stopped, done, duration, known(s.Lag))
 	case s.Batches == 0:

@@ -63,7 +63,8 @@ type Sink interface {
 	Write(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (Writer, error)
 	// Commit makes a batch part of the table: files, bookkeeping and summary at once, and only if the batch before it
 	// is the newest one there. It returns what the table says afterwards. A batch of the same plan hash that is there
-	// already is success. Fenced: another run applied it or went on. UnknownOutcome: nothing is known and nothing was
+	// before Commit offers its own is success; one that appears after that is another run's replay of the plan, to which
+	// this run has lost. Fenced: another run applied it or went on. UnknownOutcome: nothing is known and nothing was
 	// deleted. Commit may outlive the end of ctx, to find out what became of it; a run waits for that for some seconds.
 	Commit(ctx context.Context, commit *batch.Commit) (*batch.Applied, error)
 	// Maintain keeps the table's metadata bounded after a commit. Its failure harms nothing.

@@ -41,14 +41,9 @@ func decide(log *batch.LogState, table *batch.Table) (Action, error) {
 	if applied.RolledBack {
 		return "", rolledBack(applied)
 	}
-	t := applied.Batch
-	if applied.Cut && t < newest {
-		switch {
-		case log.Commit == newest:
-			t = newest
-		case mayHide(applied, log.Plan):
-			return "", hidden(log, applied)
-		}
+	t, sure := believed(log, applied)
+	if !sure {
+		return "", hidden(log, applied)
 	}
 	switch {
 	case t > newest:
@@ -68,6 +63,20 @@ func decide(log *batch.LogState, table *batch.Table) (Action, error) {
 		return Next, nil
 	}
 	return Mark, nil
+}
+
+// believed is the newest batch in the table, as far as can be told; sure is false where it cannot. Where expiry has cut
+// the history that was walked, Spark may have applied a batch in a snapshot that is not seen any more. Then the marker
+// is believed, since nobody writes one before the batch is in the table; and without a marker the table's own word, if
+// no snapshot that the plan did not see yet can be hidden.
+func believed(log *batch.LogState, applied *batch.Applied) (t int64, sure bool) {
+	if !applied.Cut || log.Plan == nil || applied.Batch >= log.Plan.Batch {
+		return applied.Batch, true
+	}
+	if log.Commit == log.Plan.Batch {
+		return log.Plan.Batch, true
+	}
+	return applied.Batch, !mayHide(applied, log.Plan)
 }
 
 // mayHide reports whether an expired part of the history could hold a snapshot younger than the plan. Sequence numbers

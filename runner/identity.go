@@ -68,6 +68,8 @@ func (r *run) checkTable() error {
 		return nil
 	}
 	switch was := r.identity.Tables[mainTable]; {
+	case r.table.CatalogMissing != "":
+		return r.catalogMissing(was)
 	case r.identity.Sink != r.SinkName:
 		return otherQueryFault(fmt.Sprintf("sink was %s and is %s", r.identity.Sink, r.SinkName))
 	case !r.table.Exists:
@@ -78,6 +80,17 @@ func (r *run) checkTable() error {
 			Message: fmt.Sprintf("the table %s is not the one this query wrote to: its UUID is %s and was %s (dropped and created again?)", r.TableName, r.table.UUID, was),
 			Hint:    "bring the old table back, or " + lostRowsHint}
 	}
+}
+
+// catalogMissing is the fault of a catalog's database that is not there. The table itself may well be: nothing offers to
+// read the rows again, for that would make a second table in the folder of the first.
+func (r *run) catalogMissing(table string) error {
+	message := fmt.Sprintf("the catalog's database %s does not exist; this query wrote to the table %s with UUID %s", r.table.CatalogMissing, r.TableName, table)
+	if r.identity.Sink != r.SinkName {
+		message += fmt.Sprintf("; sink was %s and is %s", r.identity.Sink, r.SinkName)
+	}
+	return &batch.Fault{Class: batch.Inconsistent, Message: message,
+		Hint: "check that its disk is mounted and that sink.iceberg.catalog.uri is right, or restore the file from a backup; the table's own files are not touched by this"}
 }
 
 // checkPlanned refuses a table that is not the one that a plan was made for. Spark's plans do not say.

@@ -92,16 +92,41 @@ func (r *run) foresee(ctx context.Context, o *Outlook) error {
 	return nil
 }
 
-// Landed is where the batches that are in the table end: its own word if it has one, else the checkpoint's.
-func (o *Outlook) Landed() offsets.Offsets {
+// Landed is where the batches that are in the table end: its own word if it has one, else the checkpoint's. known is
+// false where neither can tell. For a query that has not begun it is nil, and known.
+func (o *Outlook) Landed() (end offsets.Offsets, known bool) {
 	log, applied := o.Log, &o.Table.Applied
+	t, sure := believed(log, applied)
 	switch ledger := applied.Ledger; {
-	case ledger != nil && ledger.Batch == applied.Batch:
-		return ledger.Next()
-	case log.Plan != nil && log.Plan.Batch == applied.Batch:
-		return log.Plan.End
-	case log.Plan != nil:
-		return log.Plan.Start
+	case !sure, applied.RolledBack:
+		return nil, false
+	case ledger != nil && ledger.Batch == t:
+		return ledger.Next(), true
+	case log.Plan != nil && log.Plan.Batch == t:
+		return log.Plan.End, true
+	case log.Plan != nil && log.Plan.Batch == t+1:
+		return log.Plan.Start, true
+	case t == batch.None && (log.Start != nil || log.Plan == nil):
+		return log.Start, true
 	}
-	return log.Start
+	return nil, false
+}
+
+// Lost says of which partitions the log does not have any more what comes after landed, or is another one: how far
+// behind the query is there, nobody can tell.
+func (o *Outlook) Lost(landed offsets.Offsets) map[offsets.TopicPartition]bool {
+	ids := map[string]string{}
+	switch ledger := o.Table.Applied.Ledger; {
+	case ledger != nil:
+		ids = ledger.TopicIDs
+	case o.Log.Plan != nil:
+		ids = o.Log.Plan.TopicIDs
+	}
+	lost := map[offsets.TopicPartition]bool{}
+	for _, l := range findLosses(landed, ids, o.View) {
+		for _, tp := range l.partitions {
+			lost[tp] = true
+		}
+	}
+	return lost
 }

@@ -115,6 +115,9 @@ func (r *run) finish(ctx context.Context, err error) *progress.Summary {
 			s.Stopped = "signal"
 		}
 	}
+	if errors.Is(err, ErrInterrupted) && r.view != nil && r.reached != nil {
+		s.Lag = lag(r.reached, r.view) // whoever stops a run does not wait for another question
+	}
 	if err == nil {
 		s.Lag = r.liveLag(ctx)
 		if s.Batches%purgeEvery != 0 { // a run that failed or was overtaken deletes nothing
@@ -155,6 +158,9 @@ func (r *run) record(ctx context.Context, failure error, s *progress.Summary) {
 	if failure != nil {
 		record.State, record.Class, record.Hint = "failed", className(failure), batch.HintOf(failure)
 	}
+	if errors.Is(failure, ErrInterrupted) {
+		record.State = progress.Interrupted
+	}
 	text, err := json.Marshal(record)
 	if err == nil {
 		err = r.Journal.WriteRun(ctx, r.RunID, text)
@@ -167,7 +173,7 @@ func (r *run) record(ctx context.Context, failure error, s *progress.Summary) {
 // className is the word for an error in the record, the one that the command line uses.
 func className(failure error) string {
 	if errors.Is(failure, ErrInterrupted) {
-		return "interrupted"
+		return progress.Interrupted
 	}
 	return batch.ClassOf(failure).String()
 }
