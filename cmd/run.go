@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"sluice/job"
+	"sluice/lakesink"
 	"sluice/progress"
 	"sluice/runner"
 )
@@ -59,6 +60,9 @@ func (p *process) run(c *cli.Context) error {
 	began := time.Now()
 	line, err := connect(c.Context, j, job.ForAll)
 	defer line.close()
+	if err == nil {
+		err = lakesink.Unwritable(line.catalog)
+	}
 	if err != nil {
 		err = cause(c.Context, err)
 		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")
