@@ -71,7 +71,11 @@ func (p *process) run(c *cli.Context) error {
 	query := line.query(reporter)
 	query.Started = began
 	chosen.tell(query)
+	done := context.AfterFunc(c.Context, func() {
+		reporter.Notice("stopping at a safe point; another signal ends the run at once, which is safe too")
+	})
 	summary, err := query.Run(c.Context)
+	done()
 	look := ""
 	if p.wantsLook(c, summary) {
 		look = line.look(context.WithoutCancel(c.Context))
