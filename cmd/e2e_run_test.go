@@ -309,8 +309,8 @@ func TestASignalStopsARunAndTheNextFinishesTheBatch(t *testing.T) {
 		close(ended)
 		o.wants(tc.code)
 		o.has("summary", "exitCode", tc.code, "stopped", "signal", "caughtUp", false, "lag", 20)
-		if n := strings.Count(o.stderr, "the next run goes on"); n != 1 || strings.Count(o.stderr, "\n") != 3 { // after two about the beginning
-			t.Errorf("got %q, want one line that says once that the next run goes on", o.stderr)
+		if n := strings.Count(o.stderr, "the next run goes on"); n != 1 || strings.Count(o.stderr, "stopping at a safe point") != 1 || strings.Count(o.stderr, "\n") != 4 { // after two about the beginning
+			t.Errorf("got %q, want one line when the signal came, and one that says that the next run goes on", o.stderr)
 		}
 		if len(files(t, p.checkpoint(), "lease.json")) != 1 {
 			t.Error("the run had no lease")

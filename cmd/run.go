@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"sluice/job"
+	"sluice/lakesink"
 	"sluice/progress"
 	"sluice/runner"
 )
@@ -59,6 +60,9 @@ func (p *process) run(c *cli.Context) error {
 	began := time.Now()
 	line, err := connect(c.Context, j, job.ForAll)
 	defer line.close()
+	if err == nil {
+		err = lakesink.Unwritable(line.catalog)
+	}
 	if err != nil {
 		err = cause(c.Context, err)
 		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")
@@ -67,7 +71,11 @@ func (p *process) run(c *cli.Context) error {
 	query := line.query(reporter)
 	query.Started = began
 	chosen.tell(query)
+	done := context.AfterFunc(c.Context, func() {
+		reporter.Notice("stopping at a safe point; another signal ends the run at once, which is safe too")
+	})
 	summary, err := query.Run(c.Context)
+	done()
 	look := ""
 	if p.wantsLook(c, summary) {
 		look = line.look(context.WithoutCancel(c.Context))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"database/sql"
 	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,15 +48,19 @@ func TestTheSecondSignalEndsARunThatWaitsForTheBroker(t *testing.T) {
 	<-held
 	unlock := p.lock(t)
 	r.signal(syscall.SIGTERM)
-	lines := bufio.NewScanner(log)
-	for lines.Scan() && !strings.Contains(lines.Text(), "the record of this run was not stored") {
-	}
-	r.signal(syscall.SIGTERM) // two that are sent at once may arrive as one
+	readUntil(log, "the record of this run was not stored")
+	r.signal(syscall.SIGTERM)
 	p.wantCut(t, r, 143)
 	unlock()
 	close(release)
 	p.run(t).has("summary", "firstBatch", 0, "records", 20, "caughtUp", true)
 	p.wantAll(t, "orders")
+}
+
+// readUntil reads lines up to one that has the words.
+func readUntil(log io.Reader, words string) {
+	for lines := bufio.NewScanner(log); lines.Scan() && !strings.Contains(lines.Text(), words); {
+	}
 }
 
 // lock takes the lock of the checkpoint, and waits for it.
@@ -82,10 +87,17 @@ func TestTheSecondSignalEndsARunInItsCommit(t *testing.T) {
 	k.fill(t, "orders", 5, 0, 1)
 	committing := whenWritten(t, filepath.Join(p.dir, "sales.db", "orders", "metadata"), ".metadata.json")
 	unlock := p.lockCatalog(t)
-	r := started(t, child(p.args("run")...))
+	r := prepared(t, child(p.args("run")...))
+	r.cmd.Stderr = nil
+	log, err := r.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.start()
 	committing()
 	r.signal(syscall.SIGINT)
-	r.signal(syscall.SIGTERM) // another one: two of a kind that are sent at once may arrive as one
+	readUntil(log, "another signal ends the run at once") // signals that are sent at once may arrive in any order
+	r.signal(syscall.SIGTERM)
 	p.wantCut(t, r, 130)
 	unlock()
 	k.fill(t, "orders", 3, 1)

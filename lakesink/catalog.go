@@ -127,7 +127,15 @@ func openDatabase(ctx context.Context, path string, o CatalogOptions) (catalog.C
 	if file, err := os.Stat(path); err == nil && file.IsDir() {
 		return nil, notSetUp(fmt.Sprintf("the address of the sql catalog, %s, is a folder", path), "give the path of its SQLite file, such as "+filepath.Join(path, "catalog.db"), nil)
 	}
-	db, err := sql.Open("sqlite", sqliteDSN(path))
+	dsn := sqliteDSN(path)
+	if notWritable(path) != nil {
+		dsn = readOnlyDSN(path)
+	}
+	return openDSN(ctx, path, dsn, o)
+}
+
+func openDSN(ctx context.Context, path, dsn string, o CatalogOptions) (catalog.Catalog, error) {
+	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, explain(fmt.Sprintf("open the catalog %s", path), err)
 	}

@@ -116,13 +116,19 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 
 const tooFewFiles = "this process may not open enough files: raise the limit (ulimit -n, LimitNOFILE of systemd), then run again; nothing is half-done"
 
-// outOfFiles reports whether no further file can be opened: SQLite says no more than that it could not open one.
+// filesOfDatabase is how many files SQLite opens for a database: itself, -wal, -shm, and a folder to sync.
+const filesOfDatabase = 4
+
+// outOfFiles reports whether that many files cannot be opened: SQLite says no more than that it could not open one.
 func outOfFiles() bool {
-	f, err := os.Open(os.DevNull)
-	if err == nil {
-		_ = f.Close() // nothing was written
+	for range filesOfDatabase {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+		}
+		defer f.Close()
 	}
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	return false
 }
 
 // sqliteMeaning takes a result code; its low byte is the kind (https://www.sqlite.org/rescode.html).

@@ -91,17 +91,17 @@ func TestAQueryThatBeginsInAnOddPlaceSaysSo(t *testing.T) {
 	}
 	run := func(change func(*runner.Query)) (n int) {
 		t.Helper()
-		q, said := w.query(&laketest.Script{})
+		q, _ := w.query(&laketest.Script{})
 		odd(q)
 		change(q)
 		o, err := q.Inspect(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, said = w.query(&laketest.Script{})
-		odd(q)
-		change(q)
-		if _, err := q.Run(t.Context()); err != nil {
+		again, said := w.query(&laketest.Script{})
+		odd(again)
+		change(again)
+		if _, err := again.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n = strings.Count(strings.Join(said.said, "\n"), "warning: odd: "); n != len(o.Remarks) {
