@@ -13,14 +13,14 @@ func TestMemoryIsSharedOutBetweenAsManyWorkersAsFit(t *testing.T) {
 		files, rowGroup int64
 		fetch           int64
 	}{
-		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 96*mib*100/140 - 12*mib, rowGroup: 24 * mib, fetch: 2 * mib},
-		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 8, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
-		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 3, files: 64*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
-		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 8, files: 24*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
-		{name: "plenty makes row groups no larger than readers like", ceiling: 4096 * mib, cores: 4, warehouse: "/data/lake", workers: 4, files: 1008*mib*100/140 - 36*mib, rowGroup: 128 * mib, fetch: 8 * mib},
-		{name: "uploads take nothing from fetches", ceiling: 608 * mib, cores: 4, warehouse: "s3://lake/x", workers: 4, files: 136*mib*100/140 - 12*mib, rowGroup: 34 * mib, fetch: 2 * mib},
-		{name: "the least", ceiling: 128 * mib, cores: 4, warehouse: "/data/lake", workers: 2, files: 32*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
-		{name: "the least with uploads", ceiling: 128 * mib, cores: 4, warehouse: "s3://lake/x", workers: 1, files: 64*mib*100/140 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 96*mib*100/125 - 8*mib, rowGroup: 24 * mib, fetch: mib},
+		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 8, files: 24*mib*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 3, files: 64*mib*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 8, files: 24*mib*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "plenty makes row groups no larger than readers like", ceiling: 4096 * mib, cores: 4, warehouse: "/data/lake", workers: 4, files: 1008*mib*100/125 - 36*mib, rowGroup: 128 * mib, fetch: 8 * mib},
+		{name: "uploads take nothing from fetches", ceiling: 992 * mib, cores: 4, warehouse: "s3://lake/x", workers: 4, files: 232*mib*100/125 - 12*mib, rowGroup: 58 * mib, fetch: 2 * mib},
+		{name: "the least", ceiling: 128 * mib, cores: 4, warehouse: "/data/lake", workers: 2, files: 32*mib*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "the least with uploads", ceiling: 128 * mib, cores: 4, warehouse: "s3://lake/x", workers: 1, files: 64*mib*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
 	} {
 		got := newBudget(c.ceiling, c.cores, c.warehouse)
 		if got.workers != c.workers || got.files != c.files || got.rowGroup != c.rowGroup || got.fetch != c.fetch {
