@@ -11,6 +11,7 @@ import (
 	"gocloud.dev/blob"
 
 	"sluice/batch"
+	"sluice/s3answer"
 )
 
 // Timeout bounds each request to a cloud store, repetitions by the client library included: what is wrong at the start
@@ -188,7 +189,7 @@ func (c *Cloud) explain(ctx context.Context, err error, write bool) error {
 	if errors.As(err, &fault) {
 		return err
 	}
-	err = causeFirst(err)
+	err = s3answer.CauseFirst(err)
 	if fault := c.fault(err); fault != nil {
 		return fault
 	}

@@ -20,6 +20,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sluice/batch"
+	"sluice/s3answer"
 )
 
 func notSetUp(message, hint string, err error) error {
@@ -34,7 +35,7 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	class, hint := meaning(err)
-	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: causeFirst(err)}
+	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: s3answer.CauseFirst(err)}
 }
 
 // late adds the bound that was reached to an error of a context that ended by it: libraries only say that it ended.

@@ -1,4 +1,6 @@
-package checkpoint
+// Package s3answer puts answers of S3 into the order in which people read them. Checkpoints and tables both talk to S3,
+// and say the same of the same answer.
+package s3answer
 
 import (
 	"errors"
@@ -9,9 +11,10 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// causeFirst makes an answer of S3 say first what it is: the SDK's own text begins with the request's ids, after which
-// few people read on. The ids stay, at the end, for the store's operators ask for them.
-func causeFirst(err error) error {
+// CauseFirst makes an answer of S3 say first what it is: the SDK's own text begins with the request's ids, after which
+// few people read on. The ids stay, at the end, for the store's operators ask for them. Errors without a
+// code of S3's, such as a refused connection, are returned as they are; what was wrapped stays so.
+func CauseFirst(err error) error {
 	var operation *smithy.OperationError
 	var api smithy.APIError
 	if !errors.As(err, &operation) || !errors.As(err, &api) {
