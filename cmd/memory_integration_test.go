@@ -18,7 +18,7 @@ const mib = 1 << 20
 // size of a record batch that is larger than one Fetch asks for, as https://github.com/confluentinc/kafka-rest/issues/608
 // has it.
 func TestTheLeastMemoryHoldsBesideWhatIsDocumented(t *testing.T) {
-	const ceiling, large = 128 * mib, 20 * mib
+	const ceiling, large = 144 * mib, 20 * mib
 	broker, bucket := rig.Kafka(t), rig.S3(t)
 	k := connected(t, broker.Addr)
 	topic := func(size, records, batchBytes int) string {
@@ -36,7 +36,7 @@ func TestTheLeastMemoryHoldsBesideWhatIsDocumented(t *testing.T) {
 	} {
 		for place, p := range map[string]*pipeline{"local": reading(t, k, c.topic), "bucket": reading(t, k, c.topic).inBucket(bucket, c.topic)} {
 			t.Run(name+", "+place, func(t *testing.T) {
-				process := program(t, p.with("--memory", "128MiB").args("run")...)
+				process := program(t, p.with("--memory", "144MiB").args("run")...)
 				process.Env = append(os.Environ(), "GOMAXPROCS=1")
 				o := started(t, process).wait().wants(0)
 				peak := at(o.last("batch"), "sluice.peakMemoryBytes").(float64)

@@ -40,10 +40,10 @@ These are the entries of ` + "`source.kafka`" + `. Any other name is a mistake.
 	memoryPreface = `
 ## Memory
 
-` + "`memory`" + ` is shared out before anything is read: 64 MiB are the program, the rest goes in equal shares to the workers, of which there is one a core if each has at
+` + "`memory`" + ` is shared out before anything is read: 80 MiB are the program, the rest goes in equal shares to the workers, of which there is one a core if each has at
 least 24 MiB then, 64 MiB where files go to an object store. A worker's share bounds what one Fetch asks for (from 1 to 8 MiB), its columns, its row group and
-its uploads. So memory depends neither on the backlog nor on the size of a batch. With the least, 128 MiB, runs were measured to take 105 MiB with a
-local warehouse and 119 MiB with one on S3.
+its uploads. So memory depends neither on the backlog nor on the size of a batch. With the least, 144 MiB, runs were measured to take up to 110 MiB with a
+local warehouse and 135 MiB with one on S3: how much of the program a kernel maps differs between machines.
 
 Outside of it are, and come on top:
 

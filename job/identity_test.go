@@ -49,7 +49,7 @@ var samples = map[string][2]string{
 	"sink.iceberg.targetFileSize":    {"1MiB", "2MiB"},
 	expireEveryPath:                  {"10", "20"},
 	keepSnapshotsPath:                {"10", "20"},
-	"memory":                         {"128MiB", "200MiB"},
+	"memory":                         {"144MiB", "200MiB"},
 	"retain":                         {"10", "20"},
 	"run.maxBatches":                 {"10", "20"},
 	"run.maxDuration":                {"1m", "2m"},

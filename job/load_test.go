@@ -303,7 +303,7 @@ func flat(j *Job) string {
 // A ceiling that no run stays under is none.
 func TestAMemoryThatNoRunStaysUnderIsRefused(t *testing.T) {
 	base := []string{"source.kafka.bootstrap.servers=a:1", subscribePath + "=orders", warehousePath + "=/lake", tablePath + "=sales.orders"}
-	for value, want := range map[string]string{"32MiB": "128MiB", "134217727": "128MiB", "128MiB": "", "134217728": ""} {
+	for value, want := range map[string]string{"32MiB": "144MiB", "150994943": "144MiB", "144MiB": "", "150994944": ""} {
 		_, err := Load(Input{Set: append(base[:len(base):len(base)], "memory="+value), WorkDir: "/"})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "is too small: want a size of at least "+want)) {
 			t.Errorf("memory %s: got %v, want %q", value, err, want)
