@@ -20,6 +20,16 @@ type Value struct {
 	// IncludeRawValue adds the bytes that the columns were read from.
 	IncludeRawValue bool      `json:"includeRawValue,omitempty"`
 	JSON            JSONValue `json:"json,omitzero"`
+	// Key says how keys become the column kafka_key.
+	Key Key `json:"key,omitzero"`
+}
+
+// Key says how the keys of records become the column kafka_key. Its zero value keeps their bytes.
+type Key struct {
+	// Format is string or json; empty for raw.
+	Format string `json:"format,omitempty"`
+	// Type is the type of the column, in Spark's DDL, where the format leaves a choice.
+	Type string `json:"type,omitempty"`
 }
 
 // JSONValue is how JSON is read where the format's own rules do not suffice. Its zero value is those rules.

@@ -19,6 +19,7 @@ func valueOf(v *job.Value) batch.Value {
 		return value
 	}
 	value.OnMalformed, value.OnTombstone, value.IncludeRawValue = v.OnMalformed, v.OnTombstone, v.IncludeRawValue
+	value.Key = keyOf(&v.Key)
 	if v.Format != decode.FormatJSON {
 		return value
 	}
@@ -31,11 +32,26 @@ func valueOf(v *job.Value) batch.Value {
 	return value
 }
 
+// keyOf is how a job wants keys to become kafka_key.
+func keyOf(k *job.RecordKey) batch.Key {
+	if k.Format == decode.FormatRaw {
+		return batch.Key{}
+	}
+	key := batch.Key{Format: k.Format}
+	if k.Format != decode.FormatString {
+		key.Type = k.Text()
+		if t, err := decode.ParseKeyType(key.Type); err == nil {
+			key.Type = ddl.FormatType(t)
+		}
+	}
+	return key
+}
+
 // checkValue asks the decoder about the settings of a job, so that what does not fit is found with its other mistakes.
 func checkValue(v *job.Value) []job.ValueProblem {
 	var problems []job.ValueProblem
 	for _, p := range decode.Problems(valueOf(v)) {
-		found := job.ValueProblem{Key: "value." + p.Setting, Message: p.Err.Error()}
+		found := job.ValueProblem{Key: p.Setting, Message: p.Err.Error()}
 		var wrong *ddl.Error
 		if errors.As(p.Err, &wrong) {
 			found.Message, found.Line, found.Column, found.Text = wrong.Message, wrong.Line, wrong.Column, wrong.Text

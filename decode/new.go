@@ -41,14 +41,14 @@ func Lenient(value batch.Value, includeHeaders bool, told func(records *columns.
 }
 
 func newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
-	if value.Format == FormatRaw {
+	if value.Format == FormatRaw && value.Key.Format == "" {
 		return NewRaw(o.Headers), nil
 	}
 	s := settings{value: value}
 	if s.check(); len(s.problems) > 0 {
 		return nil, &s.problems[0]
 	}
-	o.RawValue = value.IncludeRawValue
+	o.RawValue, o.Key = value.IncludeRawValue, s.keys
 	o.OnMalformed, o.OnTombstone = policies[value.OnMalformed], policies[value.OnTombstone]
 	return NewTyped(s.parser, o)
 }
@@ -58,21 +58,21 @@ var policies = map[string]Policy{"fail": Fail, "null": AsNull, "keep": AsNull, "
 
 // Problem is a setting that cannot be used.
 type Problem struct {
-	// Setting is its path below value, such as schema or json.timeZone.
+	// Setting is its path, such as value.schema or value.json.timeZone.
 	Setting string
 	// Err says why; a *ddl.Error where the text of a schema is wrong.
 	Err error
 }
 
 // Error is setting and reason.
-func (p *Problem) Error() string { return fmt.Sprintf("value.%s: %v", p.Setting, p.Err) }
+func (p *Problem) Error() string { return fmt.Sprintf("%s: %v", p.Setting, p.Err) }
 
 // Unwrap is the reason.
 func (p *Problem) Unwrap() error { return p.Err }
 
 // Problems lists what is wrong with settings, nothing if New takes them.
 func Problems(value batch.Value) []Problem {
-	if value.Format == FormatRaw {
+	if value.Format == FormatRaw && value.Key.Format == "" {
 		return nil
 	}
 	s := settings{value: value}
@@ -84,25 +84,31 @@ func Problems(value batch.Value) []Problem {
 type settings struct {
 	value    batch.Value
 	parser   Parser
+	keys     *Keys
 	problems []Problem
 }
 
 func (s *settings) problem(setting string, err error) {
-	s.problems = append(s.problems, Problem{Setting: setting, Err: err})
+	s.problems = append(s.problems, Problem{Setting: "value." + setting, Err: err})
 }
 
 func (s *settings) check() {
+	if s.value.Format == FormatRaw {
+		s.keyProblem("format", errors.New("keys are bytes where value.format is raw: the columns are then exactly those of Spark's Kafka source"))
+		return
+	}
 	s.word("onMalformed", s.value.OnMalformed, "fail", "null")
 	s.word("onTombstone", s.value.OnTombstone, "keep", "drop")
 	switch s.value.Format {
 	case FormatString:
-		s.parser = text{}
+		s.parser = text{path: textSchema[0].Name}
 	case FormatJSON:
 		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail")
 		s.checkJSON()
 	default:
 		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))
 	}
+	s.checkKey()
 	if len(s.problems) == 0 {
 		s.checkRows()
 	}

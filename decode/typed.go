@@ -44,6 +44,8 @@ type TypedOptions struct {
 	Headers bool
 	// RawValue adds kafka_value, the bytes that the columns were read from.
 	RawValue bool
+	// Key reads keys into kafka_key; nil keeps their bytes.
+	Key *Keys
 	// OnMalformed is Fail, AsNull or Reject.
 	OnMalformed Policy
 	// OnTombstone is about records without a value: AsNull, Drop, Reject, or Fail.
@@ -110,7 +112,7 @@ func metadata(o TypedOptions) columns.Schema {
 		}
 		return nil
 	}
-	schema := columns.Schema{{Name: kafkaKey, Type: columns.Type{Kind: columns.Binary}}}
+	schema := columns.Schema{o.Key.field()}
 	if o.RawValue {
 		schema = append(schema, value)
 	}
@@ -170,6 +172,9 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 	for i := range typed {
 		typed[i].Reset()
 	}
+	if t.readsKeys() {
+		t.rows.Columns[t.width].Reset()
+	}
 	t.kept = t.kept[:0]
 	t.rows.Nulled, t.rows.Dropped = 0, 0
 	for row := range records.Rows {
@@ -187,6 +192,16 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 
 // record reads one record and reports whether it became a row.
 func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	nulled := t.rows.Nulled
+	keep, err := t.value(typed, records, row)
+	if keep && t.readsKeys() {
+		return t.key(typed, records, row, t.rows.Nulled > nulled)
+	}
+	return keep, err
+}
+
+// value reads the value of a record.
+func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	value := records.Value.Bytes(row)
 	if value == nil {
 		return t.tombstone(typed, records, row)
@@ -195,9 +210,9 @@ func (t *Typed) record(typed []columns.Array, records *columns.Records, row int)
 	if err == nil {
 		return true, nil
 	}
-	var why *malformed.Error
-	if !errors.As(err, &why) {
-		return false, fmt.Errorf("decode %s-%d at offset %d: %w", records.Topic, records.Partition, records.Offsets[row], err)
+	why, err := reasonOf(err, records, row)
+	if err != nil {
+		return false, err
 	}
 	return t.apply(t.options.OnMalformed, typed, records, row, why)
 }
@@ -234,19 +249,23 @@ func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Rec
 	return false, &batch.Fault{
 		Class:   batch.BadRecords,
 		Message: fmt.Sprintf("record %s-%d at offset %d is malformed", records.Topic, records.Partition, records.Offsets[row]),
-		Hint:    t.hint(why.Reason), Err: why,
+		Hint:    t.hint(why), Err: why,
 	}
 }
 
 // hint is what can be done about a record that is no row. A batch that failed is open, and is finished by whatever the job
 // says when it is tried again.
-func (t *Typed) hint(reason malformed.Reason) string {
+func (t *Typed) hint(why *malformed.Error) string {
 	const then = "; nothing of the batch is in the table, and the next run finishes it"
 	without := ""
 	if t.required != "" {
 		without = " and leave NOT NULL out of value.schema"
 	}
-	switch reason {
+	if ofKey(why) {
+		return "correct key.format or key.schema if the key is right; if it is wrong, set value.onMalformed to null" + without +
+			", which makes such records rows of nulls" + then
+	}
+	switch why.Reason {
 	case malformed.Tombstone:
 		return "set value.onTombstone to drop, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
 	case malformed.Unknown:
@@ -269,7 +288,9 @@ func (t *Typed) describe(records *columns.Records) error {
 		a, own := &t.rows.Columns[i], &t.own[i]
 		switch t.schema[i].Name {
 		case kafkaKey:
-			*a = t.pick(&records.Key, own, all)
+			if !t.readsKeys() { // else it was filled row by row
+				*a = t.pick(&records.Key, own, all)
+			}
 		case kafkaValue:
 			*a = t.pick(&records.Value, own, all)
 		case kafkaTopic:

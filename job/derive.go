@@ -14,6 +14,7 @@ func (l *loading) derive() {
 	l.exclusive(subscribePath, patternPath, assignPath)
 	l.exclusive(startOffsetsPath, startTimePath)
 	l.exclusive(schemaPath, schemaFilePath)
+	l.exclusive(keySchemaPath, keySchemaFilePath)
 	j := l.job
 	catalog := &j.Sink.Iceberg.Catalog
 	l.makeAbsolute(checkpointPath, &j.Checkpoint)
@@ -27,7 +28,9 @@ func (l *loading) derive() {
 	}
 
 	l.makeAbsolute(schemaFilePath, &j.Value.SchemaFile)
-	l.readSchema()
+	j.Value.file = l.readSchema(schemaFilePath, j.Value.SchemaFile)
+	l.makeAbsolute(keySchemaFilePath, &j.Value.Key.SchemaFile)
+	j.Value.Key.file = l.readSchema(keySchemaFilePath, j.Value.Key.SchemaFile)
 
 	if !l.isTouched(namePath) {
 		l.deriveName()

@@ -40,6 +40,9 @@ var samples = map[string][2]string{
 	"value.json.maxDepth":            {"100", "10"},
 	"value.json.numbersInText":       {"false", "true"},
 	"value.json.cutFractions":        {"false", "true"},
+	keyFormatPath:                    {"raw", "string"},
+	keySchemaPath:                    {"BIGINT", "a INT"},
+	keySchemaFilePath:                {"/a.ddl", "/b.ddl"},
 	catalogTypePath:                  {"sql", "hadoop"},
 	catalogURIPath:                   {"/lake/a.db", "/lake/b.db"},
 	warehousePath:                    {"/lake", "/other"},
@@ -67,8 +70,11 @@ func sampled(t *testing.T, path, value string) *Job {
 	if isSelection(path) {
 		delete(base, subscribePath)
 	}
-	if strings.HasPrefix(path, "value.") {
+	if strings.HasPrefix(path, "value.") || strings.HasPrefix(path, "key.") {
 		base[formatPath], base[schemaPath] = "json", "a INT"
+	}
+	if path == keySchemaPath || path == keySchemaFilePath {
+		base[keyFormatPath] = "json"
 	}
 	if path == formatPath || path == schemaFilePath {
 		delete(base, schemaPath)
@@ -121,7 +127,7 @@ func TestTheIdentityHoldsTheKeysOfANewQueryAndNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{namePath: "orders", assignPath: `{"orders":[0,1],"refunds":[0]}`, "value.format": "raw", tablePath: "sales.orders"}
+	want := map[string]string{namePath: "orders", assignPath: `{"orders":[0,1],"refunds":[0]}`, "value.format": "raw", "key.format": "raw", tablePath: "sales.orders"}
 	if got := j.Identity(); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -74,8 +74,29 @@ type Value struct {
 	OnMalformed, OnTombstone, OnUnknownField string
 	IncludeRawValue                          bool
 	JSON                                     JSON
+	// Key is how the bytes of a record's key become the column kafka_key.
+	Key RecordKey
 
 	file string
+}
+
+// RecordKey is how the bytes of a record's key become the column kafka_key.
+type RecordKey struct {
+	// Format is raw, string or json.
+	Format string
+	// Schema is the type of the column, or the columns of a STRUCT, in Spark's DDL; SchemaFile is the absolute path of a file
+	// that holds it instead, which Text has read.
+	Schema, SchemaFile string
+
+	file string
+}
+
+// Text is the schema, from whichever of its keys it comes.
+func (k *RecordKey) Text() string {
+	if k.SchemaFile != "" {
+		return k.file
+	}
+	return k.Schema
 }
 
 // Text is the schema, from whichever of its keys it comes.

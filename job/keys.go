@@ -30,6 +30,9 @@ const (
 	schemaPath        = "value.schema"
 	schemaFilePath    = "value.schemaFile"
 	columnFormatsPath = "value.json.columnFormats"
+	keyFormatPath     = "key.format"
+	keySchemaPath     = "key.schema"
+	keySchemaFilePath = "key.schemaFile"
 	waitPath          = "run.wait"
 	leasePath         = "run.lease"
 )
@@ -141,6 +144,17 @@ var keys = []*Key{
 	key("value.json.cutFractions", func(j *Job) *bool { return &j.Value.JSON.CutFractions }, truth, Key{
 		Class: NextBatch, Default: "false",
 		Doc: "Cuts what is finer than a microsecond off timestamps and times; without it such a record is malformed."}),
+
+	key(keyFormatPath, func(j *Job) *string { return &j.Value.Key.Format }, oneOf("raw", "string", "json"), Key{
+		Class: NewQuery, Default: "raw", Allowed: []string{"raw", "string", "json"}, Flag: "key-format", also: []string{"keyFormat", "key.converter", "key.deserializer"},
+		Doc: "What the column `kafka_key` holds. `raw` keeps the bytes of the key, `string` its text, `json` is a value of the type that `schema` says. A key that cannot be read makes the record " +
+			"malformed; a record without a key has a null there. Where `value.format` is `raw`, so is this."}),
+	key(keySchemaPath, func(j *Job) *string { return &j.Value.Key.Schema }, keyType, Key{
+		Class: NextBatch, also: []string{"keySchema"},
+		Doc: "The type of `kafka_key` in Spark's DDL, such as `BIGINT`, or the columns of a `STRUCT`, such as `customer_id BIGINT NOT NULL, region STRING`."}),
+	key(keySchemaFilePath, func(j *Job) *string { return &j.Value.Key.SchemaFile }, localFile, Key{
+		Class: NextBatch,
+		Doc:   "A file with that text, instead of `schema`."}),
 
 	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop"), Key{
 		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop"}, Flag: "catalog-type",
