@@ -8,10 +8,15 @@ import (
 // Value says how the values of records become columns. A plan carries it, so that a replay makes the rows that were
 // planned, whatever has become of the job. All of it was checked when it was written; there are no secrets in it.
 type Value struct {
-	// Format is raw, string or json.
+	// Format is raw, string, json, avro or protobuf.
 	Format string `json:"format"`
-	// Schema is the columns of json, in Spark's DDL.
+	// Schema is the columns of json, avro and protobuf, in Spark's DDL.
 	Schema string `json:"schema,omitempty"`
+	// Written is what values were written with, where that is one schema for all of them.
+	Written Written `json:"written,omitzero"`
+	// Framing is confluent where each value says by an id in a schema registry what it was written with; empty where none
+	// does.
+	Framing string `json:"framing,omitempty"`
 	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail; empty where the format has no
 	// such choice.
 	OnMalformed    string `json:"onMalformed,omitempty"`
@@ -26,10 +31,31 @@ type Value struct {
 
 // Key says how the keys of records become the column kafka_key. Its zero value keeps their bytes.
 type Key struct {
-	// Format is string or json; empty for raw.
+	// Format is string, json, avro or protobuf; empty for raw.
 	Format string `json:"format,omitempty"`
 	// Type is the type of the column, in Spark's DDL, where the format leaves a choice.
 	Type string `json:"type,omitempty"`
+	// Written and Framing are as in Value.
+	Written Written `json:"written,omitzero"`
+	Framing string  `json:"framing,omitempty"`
+}
+
+// Written is a schema that values or keys were written with, whole: a replay needs it as it was.
+type Written struct {
+	// Text is an Avro schema in JSON, or a .proto file.
+	Text string `json:"text,omitempty"`
+	// Set is a FileDescriptorSet instead of a .proto file.
+	Set []byte `json:"set,omitempty"`
+	// Message is the name of the message in a Protobuf schema.
+	Message string `json:"message,omitempty"`
+}
+
+// ConfluentFraming is the framing that Confluent's clients of a schema registry write, and others with them.
+const ConfluentFraming = "confluent"
+
+// NeedsHeaders says whether rows need the headers of records even where they have no column for them: an id may be there.
+func (v *Value) NeedsHeaders() bool {
+	return v.Framing != "" || v.Key.Framing != ""
 }
 
 // JSONValue is how JSON is read where the format's own rules do not suffice. Its zero value is those rules.

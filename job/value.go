@@ -7,102 +7,75 @@ import (
 	"unicode/utf8"
 )
 
-// formatsFor lists the formats that a key below value means something to; all of them if it is empty.
-func formatsFor(path string) []string {
+// formatsFor lists the formats that a key means something to, and the key that says which it is; none if it always does.
+func formatsFor(path string) (format string, formats []string) {
 	switch path {
-	case schemaPath, schemaFilePath, "value.onUnknownField":
-		return []string{"json"}
+	case schemaPath, schemaFilePath, "value.onUnknownField", framingPath, subjectPath:
+		return formatPath, []string{"json", "avro", "protobuf"}
 	case "value.onMalformed", "value.onTombstone", "value.includeRawValue":
-		return []string{"string", "json"}
+		return formatPath, []string{"string", "json", "avro", "protobuf"}
+	case messagePath:
+		return formatPath, []string{"protobuf"}
+	case keySchemaPath, keySchemaFilePath, keyFramingPath, keySubjectPath:
+		return keyFormatPath, []string{"json", "avro", "protobuf"}
+	case keyMessagePath:
+		return keyFormatPath, []string{"protobuf"}
 	}
 	if strings.HasPrefix(path, "value.json.") {
-		return []string{"json"}
+		return formatPath, []string{"json"}
 	}
-	return nil
-}
-
-// keyFormatsFor is the same for keys and the format of keys.
-func keyFormatsFor(path string) []string {
-	switch path {
-	case keySchemaPath, keySchemaFilePath:
-		return []string{"json"}
-	}
-	return nil
+	return "", nil
 }
 
 // heeds says whether the key means something to the formats.
 func (v *Value) heeds(path string) bool {
-	means := func(formats []string, format string) bool { return formats == nil || slices.Contains(formats, format) }
-	return means(formatsFor(path), v.Format) && means(keyFormatsFor(path), v.Key.Format)
+	switch format, formats := formatsFor(path); format {
+	case formatPath:
+		return slices.Contains(formats, v.Format)
+	case keyFormatPath:
+		return slices.Contains(formats, v.Key.Format)
+	}
+	return true
+}
+
+// orList is words with commas, and an or before the last.
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
 // largestSchema bounds the text of a schema: it is in every plan.
 const largestSchema = 1 << 20
 
-// readSchema reads the file of a schema, which the key at path names.
-func (l *loading) readSchema(path, file string) string {
-	if file == "" {
-		return ""
-	}
-	content, err := l.in.ReadFile(file)
-	at := l.job.origins[path]
-	switch {
-	case err != nil:
-		l.report(at, path, "cannot read "+clip(file)+": "+reason(err))
-	case len(content) > largestSchema:
-		l.report(at, path, clip(file)+" is larger than 1 MiB")
-	default:
-		return string(content)
-	}
-	return ""
-}
-
 // checkValue reports settings that the formats have no use for, schemas that are missing, and what whoever knows the formats
 // finds wrong.
 func (l *loading) checkValue() {
 	v := &l.job.Value
-	usable := l.checkHeed(formatPath, v.Format, formatsFor) && l.checkHeed(keyFormatPath, v.Key.Format, keyFormatsFor)
-	if v.Format == "raw" && v.Key.Format != "raw" && !l.isWrong(formatPath) && !l.isWrong(keyFormatPath) {
-		l.report(l.job.origins[keyFormatPath], keyFormatPath, "does not go with "+formatPath+" raw, whose columns are exactly those of Spark's Kafka source: "+
-			"leave it out, or set "+formatPath+" to string or json")
-		usable = false
+	usable := true
+	for _, s := range l.job.sides() {
+		if l.isWrong(s.format) || l.isWrong(s.framing) || !l.checkHeed(s) {
+			usable = false
+		}
 	}
-	if l.isWrong(formatPath) || l.isWrong(keyFormatPath) || !usable {
+	if v.Format == "raw" && v.Key.Format != "raw" && !l.isWrong(keyFormatPath) {
+		l.report(l.job.origins[keyFormatPath], keyFormatPath, "does not go with "+formatPath+" raw, whose columns are exactly those of Spark's Kafka source: "+
+			"leave it out, or set "+formatPath+" to another")
 		return
 	}
-	there := l.checkSchema(v.Format, v.Text(), schemaPath, schemaFilePath)
-	if !l.checkSchema(v.Key.Format, v.Key.Text(), keySchemaPath, keySchemaFilePath) || !there || l.in.CheckValue == nil {
+	if !usable {
+		return
+	}
+	for _, s := range l.job.sides() {
+		usable = l.checkSchema(s) && usable
+	}
+	if !usable || l.in.CheckValue == nil {
 		return
 	}
 	for _, p := range l.in.CheckValue(v) {
 		l.valueProblem(p)
 	}
-}
-
-// checkHeed reports keys that mean nothing to a format.
-func (l *loading) checkHeed(format, is string, formatsFor func(path string) []string) bool {
-	usable := true
-	for _, k := range keys {
-		formats := formatsFor(k.Path)
-		if at := l.touchedAt(k); at.Layer != Unset && formats != nil && !slices.Contains(formats, is) {
-			l.report(at, k.Path, "means nothing with "+format+" "+is+": leave it out, or set "+format+" to "+strings.Join(formats, " or "))
-			usable = false
-		}
-	}
-	return usable
-}
-
-// checkSchema reports that a format lacks the schema that it needs.
-func (l *loading) checkSchema(format, text, path, filePath string) bool {
-	if format != "json" || text != "" {
-		return true
-	}
-	if !l.isTouched(path) && !l.isTouched(filePath) {
-		l.missing(find(path))
-	} else if len(l.problems) == 0 {
-		l.report(l.job.origins[filePath], filePath, "is an empty file: want "+find(path).Want)
-	}
-	return false
 }
 
 // touchedAt is where a key was set, or the first entry of a free map.
@@ -121,9 +94,9 @@ func (l *loading) touchedAt(k *Key) Origin {
 // valueProblem puts a problem where it was written. One in the text of a schema shows the line, with a caret below.
 func (l *loading) valueProblem(p ValueProblem) {
 	key, at := p.Key, l.job.origins[p.Key]
-	for inline, file := range map[string][2]string{schemaPath: {schemaFilePath, l.job.Value.SchemaFile}, keySchemaPath: {keySchemaFilePath, l.job.Value.Key.SchemaFile}} {
-		if p.Key == inline && file[1] != "" {
-			key, at = file[0], Origin{Layer: l.job.origins[file[0]].Layer, Name: file[1]}
+	for _, s := range l.job.sides() {
+		if p.Key == s.schema && *s.is.schema == "" && *s.is.file != "" {
+			key, at = s.file, Origin{Layer: l.job.origins[s.file].Layer, Name: *s.is.file}
 		}
 	}
 	message := p.Message
