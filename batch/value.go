@@ -50,6 +50,9 @@ type Written struct {
 	Message string `json:"message,omitempty"`
 }
 
+// Carried says whether there is a schema.
+func (w *Written) Carried() bool { return w.Text != "" || w.Set != nil }
+
 // ConfluentFraming is the framing that Confluent's clients of a schema registry write, and others with them.
 const ConfluentFraming = "confluent"
 

@@ -8,7 +8,6 @@ import (
 
 	"sluice/columns"
 	"sluice/decode/ddl"
-	"sluice/decode/json"
 	"sluice/decode/malformed"
 )
 
@@ -104,33 +103,6 @@ func reasonOf(err error, records *columns.Records, row int) (*malformed.Error, e
 func isMalformed(err error) bool {
 	var why *malformed.Error
 	return errors.As(err, &why)
-}
-
-// checkKey makes the reader of keys.
-func (s *settings) checkKey() {
-	switch s.value.Key.Format {
-	case "":
-	case FormatString:
-		s.keys = &Keys{Parser: text{}}
-	case FormatJSON:
-		t, err := ddl.ParseType(s.value.Key.Type)
-		if err != nil {
-			s.keyProblem("schema", err)
-			return
-		}
-		parser, err := json.CompileValue(columns.Field{Name: kafkaKey, Type: t}, json.Options{})
-		if err != nil {
-			s.keyProblem("schema", errors.New(strings.TrimPrefix(err.Error(), "json: ")))
-			return
-		}
-		s.keys = &Keys{Parser: parser}
-	default:
-		s.keyProblem("format", fmt.Errorf("this version of sluice has no format %q for keys", s.value.Key.Format))
-	}
-}
-
-func (s *settings) keyProblem(setting string, err error) {
-	s.problems = append(s.problems, Problem{Setting: "key." + setting, Err: err})
 }
 
 // ParseKeyType reads what kafka_key is: one type, such as BIGINT, or the columns of a STRUCT. Its errors are *ddl.Error.

@@ -8,16 +8,18 @@ import (
 
 	"sluice/batch"
 	"sluice/columns"
-	"sluice/decode/ddl"
 	"sluice/decode/json"
 	"sluice/decode/malformed"
+	"sluice/decode/registry"
 )
 
 // The formats.
 const (
-	FormatRaw    = "raw"
-	FormatString = "string"
-	FormatJSON   = "json"
+	FormatRaw      = "raw"
+	FormatString   = "string"
+	FormatJSON     = "json"
+	FormatAvro     = "avro"
+	FormatProtobuf = "protobuf"
 )
 
 // Decoder turns records into rows: Raw or Typed.
@@ -28,24 +30,44 @@ type Decoder interface {
 	Decode(records *columns.Records) (*columns.Batch, error)
 }
 
-// New makes the decoder that a plan or a job asks for. The error is the first of Problems; a job was checked before, so
-// that it then is of a plan which another version of sluice has made.
+// New makes the decoder that a plan or a job asks for, of values that say by themselves what they are. The error is the
+// first of Problems; a job was checked before, so that it then is of a plan which another version of sluice has made.
 func New(value batch.Value, includeHeaders bool) (Decoder, error) {
-	return newDecoder(value, TypedOptions{Headers: includeHeaders})
+	return Maker{}.New(value, includeHeaders)
 }
 
 // Lenient is New for whoever only looks: records that are no rows become rows of nulls whatever the policies say, and told
 // hears which and why.
 func Lenient(value batch.Value, includeHeaders bool, told func(records *columns.Records, row int, why *malformed.Error)) (Decoder, error) {
-	return newDecoder(value, TypedOptions{Headers: includeHeaders, Lenient: told})
+	return Maker{}.Lenient(value, includeHeaders, told)
 }
 
-func newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
+// Maker makes decoders.
+type Maker struct {
+	// Schemas answers for the ids that values carry; nil where none do.
+	Schemas Schemas
+}
+
+// New is the function New.
+func (m Maker) New(value batch.Value, includeHeaders bool) (Decoder, error) {
+	return m.newDecoder(value, TypedOptions{Headers: includeHeaders})
+}
+
+// Lenient is the function Lenient.
+func (m Maker) Lenient(value batch.Value, includeHeaders bool, told func(records *columns.Records, row int, why *malformed.Error)) (Decoder, error) {
+	return m.newDecoder(value, TypedOptions{Headers: includeHeaders, Lenient: told})
+}
+
+func (m Maker) newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
 	if value.Format == FormatRaw && value.Key.Format == "" {
 		return NewRaw(o.Headers), nil
 	}
 	s := settings{value: value}
-	if s.check(); len(s.problems) > 0 {
+	s.schemas = m.Schemas
+	if s.check(); len(s.problems) == 0 {
+		s.checkSettled()
+	}
+	if len(s.problems) > 0 {
 		return nil, &s.problems[0]
 	}
 	o.RawValue, o.Key = value.IncludeRawValue, s.keys
@@ -85,6 +107,7 @@ type settings struct {
 	value    batch.Value
 	parser   Parser
 	keys     *Keys
+	schemas  Schemas
 	problems []Problem
 }
 
@@ -105,11 +128,14 @@ func (s *settings) check() {
 	case FormatJSON:
 		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail")
 		s.checkJSON()
+	case FormatAvro, FormatProtobuf:
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail")
+		s.checkWritten()
 	default:
 		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))
 	}
 	s.checkKey()
-	if len(s.problems) == 0 {
+	if len(s.problems) == 0 && s.parser != nil {
 		s.checkRows()
 	}
 }
@@ -128,9 +154,8 @@ func (s *settings) checkJSON() {
 	if err != nil {
 		s.problem("json.timeZone", err)
 	}
-	schema, err := ddl.Parse(s.value.Schema)
-	if err != nil {
-		s.problem("schema", err)
+	schema, ok := s.columns()
+	if !ok {
 		return
 	}
 	j, o := &s.value.JSON, json.Options{Zone: zone}
@@ -147,8 +172,8 @@ func (s *settings) checkJSON() {
 	s.compile("json.columnFormats", schema, json.Options{Formats: j.ColumnFormats})
 	o.MaxDepth, o.Timestamps, o.Dates, o.Formats = j.MaxDepth, j.TimestampFormat, j.DateFormat, j.ColumnFormats
 	o.NumbersInText, o.CutFractions = j.NumbersInText, j.CutFractions
-	if len(s.problems) == 0 {
-		s.compile("json", schema, o)
+	if len(s.problems) == 0 && s.compile("json", schema, o) && s.value.Framing != "" {
+		s.parser = s.framed(s.parser, wanted{schema: schema}, FormatJSON, registry.ValueHeader)
 	}
 }
 

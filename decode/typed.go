@@ -73,6 +73,8 @@ type Typed struct {
 	kept []int
 	// required is a column that cannot be null, empty if there is none.
 	required string
+	// framed are those of the parsers that need the records' headers.
+	framed []*framed
 }
 
 // The columns about the record.
@@ -94,6 +96,7 @@ func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 			t.required = f.Name
 		}
 	}
+	t.framed = framedIn(parser, o.Key)
 	t.schema = append(t.schema, metadata(o)...)
 	if err := t.check(); err != nil {
 		return nil, err
@@ -164,7 +167,7 @@ func (t *Typed) Schema() columns.Schema { return t.schema }
 // A value that is null is a tombstone. A tombstone that should be kept as nulls is malformed if a column is required. A
 // value of no bytes is no tombstone; what it is the parser says.
 func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
-	if t.options.Headers && records.Headers.Len != records.Rows {
+	if (t.options.Headers || t.framed != nil) && records.Headers.Len != records.Rows {
 		return nil, fmt.Errorf("decode %s-%d: %d records come with %d header lists", records.Topic, records.Partition, records.Rows, records.Headers.Len)
 	}
 	typed := t.rows.Columns[:t.width]
@@ -177,6 +180,9 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 	t.kept = t.kept[:0]
 	t.rows.Nulled, t.rows.Dropped = 0, 0
 	for row := range records.Rows {
+		for _, f := range t.framed {
+			f.carry(records, row)
+		}
 		keep, err := t.record(typed, records, row)
 		if err != nil {
 			return nil, err
