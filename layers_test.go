@@ -40,6 +40,7 @@ var layers = map[string]layer{
 
 	"kafkasrc":             {imports: vocabulary},
 	"decode":               {imports: slices.Concat([]string{"decode/ddl", "decode/json", "decode/malformed"}, vocabulary)},
+	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/ddl":           {imports: []string{"columns"}, std: true},
 	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/malformed":     {std: true},
