@@ -166,7 +166,7 @@ func (g *guesser) typeOf(s *shape, path string) (t columns.Type, why string) {
 	kinds := s.present()
 	switch {
 	case len(kinds) == 0:
-		return t, fmt.Sprintf("null in all %s", plural(s.seen, "value"))
+		return t, "null " + inAll(s.seen, "value")
 	case len(kinds) > 1:
 		return g.asJSON(path, mixture(s, kinds)), ""
 	}
@@ -200,7 +200,7 @@ func mixture(s *shape, kinds []jsonKind) string {
 
 func (g *guesser) array(s *shape, path string) (columns.Type, string) {
 	if s.element == nil {
-		return columns.Type{}, fmt.Sprintf("empty in all %s", plural(s.kinds[anArray].count, "array"))
+		return columns.Type{}, "empty " + inAll(s.kinds[anArray].count, "array")
 	}
 	inner := path + ".element"
 	if g.paths[inner] {
@@ -219,7 +219,7 @@ func (g *guesser) object(s *shape, path string) (columns.Type, string) {
 		return g.mapping(s.value, path, fmt.Sprintf("%s names or more", thousands(mostNames)), s)
 	}
 	if len(s.fields) == 0 {
-		return columns.Type{}, fmt.Sprintf("empty in all %s", plural(s.kinds[anObject].count, "object"))
+		return columns.Type{}, "empty " + inAll(s.kinds[anObject].count, "object")
 	}
 	if looksLikeMap(s) {
 		return g.mapping(new(tree).allFields(s), path, plural(len(s.fields), "name"), s)

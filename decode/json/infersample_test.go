@@ -66,11 +66,11 @@ func TestAGuessHoldsWhatTheSampleHas(t *testing.T) {
 	}{
 		{"the kinds", []string{`{"b":true,"i":1,"d":1.5,"s":"x","l":[1],"o":{"a":null,"c":"y"}}`},
 			[]string{"b BOOLEAN, i BIGINT, d DOUBLE, s STRING, l ARRAY<BIGINT>, o STRUCT<c: STRING>",
-				"might be: d: DECIMAL(18,1), which is exact: no number has more than 1 digit behind the point", "left out: o.a: null in all 1 value"}},
+				"might be: d: DECIMAL(18,1), which is exact: no number has more than 1 digit behind the point", "left out: o.a: null in the only value"}},
 		{"order", []string{`{"a":1,"d":1}`, `{"a":1,"b":1,"c":1,"d":1}`, `{"z":1}`}, []string{"a BIGINT, b BIGINT, c BIGINT, d BIGINT, z BIGINT"}},
-		{"nothing is known", []string{`{"a":null,"b":[],"c":{},"d":[null],"e":[{}],"f":{"g":[]},"h":0}`}, []string{"h BIGINT", "left out: a: null in all 1 value",
-			"left out: b: empty in all 1 array", "left out: c: empty in all 1 object", "left out: d: of its elements nothing is known: null in all 1 value",
-			"left out: e: of its elements nothing is known: empty in all 1 object", "left out: f.g: empty in all 1 array", "left out: f: none of its fields has a column"}},
+		{"nothing is known", []string{`{"a":null,"b":[],"c":{},"d":[null],"e":[{}],"f":{"g":[]},"h":0}`}, []string{"h BIGINT", "left out: a: null in the only value",
+			"left out: b: empty in the only array", "left out: c: empty in the only object", "left out: d: of its elements nothing is known: null in the only value",
+			"left out: e: of its elements nothing is known: empty in the only object", "left out: f.g: empty in the only array", "left out: f: none of its fields has a column"}},
 		{"several kinds", []string{`{"a":1}`, `{"a":null}`, `{"a":"x"}`, `{"a":[{"b":{}}]}`, `{"a":2}`}, []string{"a STRING", "a=json",
 			"kept as text: a: 2 numbers (first in #1), 1 text (first in #3), 1 array (first in #4)"}},
 		{"several kinds inside", []string{`{"a":[{"b":1},{"b":true}]}`}, []string{"a ARRAY<STRUCT<b: STRING>>", "a.element.b=json",
@@ -85,7 +85,7 @@ func TestAGuessHoldsWhatTheSampleHas(t *testing.T) {
 		{"times", []string{`{"z":"2026-01-02T03:04:05Z","l":"2026-01-02 03:04:05.5","d":"2026-01-02","t":"03:04:05","u":"f81d4fae-7dec-11d0-a765-00a0c91e6bf6","n":"2026-01-02T03:04:05.123456789Z","m":"2026-01-02T03:04:05Z","e":""}`,
 			`{"z":"2026-01-02T03:04:05+01:00","m":"2026-01-02T03:04:05","e":"2026-01-02"}`},
 			[]string{"z TIMESTAMP, l TIMESTAMP_NTZ, d DATE, t STRING, u STRING, n STRING, m STRING, e STRING",
-				"taken for: z: TIMESTAMP: each of 2 texts is one", "taken for: l: TIMESTAMP_NTZ: each of 1 text is one", "taken for: d: DATE: each of 1 text is one",
+				"taken for: z: TIMESTAMP: each of 2 texts is one", "taken for: l: TIMESTAMP_NTZ: the only text is one", "taken for: d: DATE: the only text is one",
 				"might be: t: TIME: each text is one; Spark reads it from 4.1 on", "might be: u: UUID: each text is one; Spark has no such type",
 				"might be: n: TIMESTAMP with value.json.cutFractions=true: each text is one, and some are finer than a microsecond",
 				"might be: m: TIMESTAMP with value.json.timeZone: each text is one, and some have no zone",
@@ -99,8 +99,8 @@ func TestAGuessHoldsWhatTheSampleHas(t *testing.T) {
 				"might be: n: TIMESTAMP with value.json.columnFormats.n=epochNanos: each number is in the range of nanoseconds since 1970",
 				"might be: f: TIMESTAMP with value.json.columnFormats.f=epochSeconds: each number is in the range of seconds since 1970",
 				"might be: q: BIGINT with value.json.numbersInText=true: each text is an integer"}},
-		{"numbers in texts", []string{`{"a":"12.50","b":"007","c":"-1","d":"1e300"}`, `{"a":"0.5","c":"1.5"}`}, []string{"a STRING, b STRING, c STRING, d STRING",
-			"might be: a: DECIMAL(18,1) with value.json.numbersInText=true: each text is a number", "might be: c: DECIMAL(18,1) with value.json.numbersInText=true: each text is a number",
+		{"numbers in texts", []string{`{"a":"12.500","b":"007","c":"-1","d":"1e300"}`, `{"a":"0.5","c":"1.5"}`}, []string{"a STRING, b STRING, c STRING, d STRING",
+			"might be: a: DECIMAL(18,3) with value.json.numbersInText=true: each text is a number", "might be: c: DECIMAL(18,1) with value.json.numbersInText=true: each text is a number",
 			"might be: d: DOUBLE with value.json.numbersInText=true: each text is a number"}},
 		{"JSON in texts", []string{`{"a":"{\"b\":1}","c":"[1"}`}, []string{"a STRING, c STRING", "might be: a: JSON within JSON: each text is an array or an object of its own, and stays text"}},
 		{"names", []string{`{"":1,"ID":1,"a-b":1,"from":1,"1st":1,"123":1,"ü":1,"x` + "`" + `y":1,"Kafka_Offset":1,"\u001b[2J":1,"o":{"kafka_offset":1,"A":1,"a":1}}`, `{"id":1}`, `{"id":2,"o":{"a":1}}`},
@@ -138,11 +138,11 @@ func TestAGuessHoldsWhatTheSampleHas(t *testing.T) {
 func TestAGuessHeedsWhatItIsAskedFor(t *testing.T) {
 	s := sampled(t, json.Options{}, `{"a":1,"d":"2026-01-02","o":{"x":1,"y":1},"l":[1],"m":"2026-01-02T03:04:05Z"}`, `{"a":2,"d":"2026-01-03","o":{"x":2},"l":[],"m":null}`)
 	wantGuess(t, s.Guess(json.GuessOptions{NotNull: true, Plain: true}), "a BIGINT NOT NULL, d STRING NOT NULL, o STRUCT<x: BIGINT NOT NULL, y: BIGINT> NOT NULL, l ARRAY<BIGINT> NOT NULL, m STRING",
-		"might be: d: DATE: each of 2 texts is one", "might be: m: TIMESTAMP: each of 1 text is one")
+		"might be: d: DATE: each of 2 texts is one", "might be: m: TIMESTAMP: the only text is one")
 	local := sampled(t, json.Options{}, `{"a":"2026-01-02T03:04:05","b":"2026-01-02T03:04:05Z"}`, `{"b":"2026-01-02T03:04:05"}`)
-	wantGuess(t, local.Guess(json.GuessOptions{Zone: true}), "a TIMESTAMP, b TIMESTAMP", "taken for: a: TIMESTAMP: each of 1 text is one", "taken for: b: TIMESTAMP: each of 2 texts is one")
+	wantGuess(t, local.Guess(json.GuessOptions{Zone: true}), "a TIMESTAMP, b TIMESTAMP", "taken for: a: TIMESTAMP: the only text is one", "taken for: b: TIMESTAMP: each of 2 texts is one")
 	patterns := sampled(t, json.Options{Timestamps: "yyyyMMddHHmmssX", Dates: "dd.MM.yyyy"}, `{"a":"20260102030405Z","b":"31.12.2026","c":"2026-01-02"}`)
-	wantGuess(t, patterns.Guess(json.GuessOptions{}), "a TIMESTAMP, b DATE, c STRING", "taken for: a: TIMESTAMP: each of 1 text is one", "taken for: b: DATE: each of 1 text is one")
+	wantGuess(t, patterns.Guess(json.GuessOptions{}), "a TIMESTAMP, b DATE, c STRING", "taken for: a: TIMESTAMP: the only text is one", "taken for: b: DATE: the only text is one")
 	counted := sampled(t, json.Options{Timestamps: "epochMillis"}, `{"a":"2026-01-02T03:04:05Z"}`)
 	wantGuess(t, counted.Guess(json.GuessOptions{}), "a STRING")
 	if _, err := json.NewSample(json.Options{Timestamps: "yy"}); err == nil || !strings.Contains(err.Error(), "yy") {

@@ -1,6 +1,7 @@
 package json
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -142,7 +143,7 @@ const far = 1000
 func (n *numbers) add(text []byte, place string) {
 	x := readExact(text)
 	n.before = max(n.before, int(min(max(x.digits+x.exponent, 0), far)))
-	n.behind = max(n.behind, int(min(max(-x.exponent, 0), far)))
+	n.behind = max(n.behind, int(min(max(-x.exponent, 0), far)), written(text))
 	n.digits = max(n.digits, int(min(x.digits, far)))
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil {
@@ -165,6 +166,12 @@ func (n *numbers) add(text []byte, place string) {
 	case whole < math.MinInt32 || whole > math.MaxInt32:
 		n.wide.add(tally{1, place})
 	}
+}
+
+// written is how many digits stand behind the point, also if they are zero: 12.50 is an amount of cents.
+func written(text []byte) int {
+	_, fraction, _ := bytes.Cut(text, []byte("."))
+	return min(digitsEnd(fraction, 0), far)
 }
 
 func isFraction(text []byte) bool {

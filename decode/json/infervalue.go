@@ -100,11 +100,19 @@ func (g *guesser) text(s *shape, path string) columns.Type {
 		g.remark(Might, path, "%s, but for %s without a character (first in %s)", sqlNames[kind], plural(x.empty.count, "text"), x.empty.first)
 		return plain
 	case g.options.Plain:
-		g.remark(Might, path, "%s: each of %s is one", sqlNames[kind], plural(count, "text"))
+		g.remark(Might, path, "%s: %s", sqlNames[kind], eachIs(count))
 		return plain
 	}
-	g.remark(Taken, path, "%s: each of %s is one", sqlNames[kind], plural(count, "text"))
+	g.remark(Taken, path, "%s: %s", sqlNames[kind], eachIs(count))
 	return columns.Type{Kind: kind}
+}
+
+// eachIs says that all texts are what was named.
+func eachIs(count int) string {
+	if count == 1 {
+		return "the only text is one"
+	}
+	return fmt.Sprintf("each of %s is one", plural(count, "text"))
 }
 
 var sqlNames = map[columns.Kind]string{columns.TimestampTZ: "TIMESTAMP", columns.Timestamp: "TIMESTAMP_NTZ", columns.Date: "DATE"}
@@ -195,6 +203,14 @@ func plural(n int, one string) string {
 		return "1 " + one
 	}
 	return thousands(n) + " " + strings.Replace(one+"s", "ys", "ies", 1)
+}
+
+// inAll names all of a number of things.
+func inAll(n int, one string) string {
+	if n == 1 {
+		return "in the only " + one
+	}
+	return "in all " + plural(n, one)
 }
 
 // safe is a name or path as a terminal may show it.
