@@ -44,6 +44,7 @@ var layers = map[string]layer{
 	"decode/ddl":           {imports: []string{"columns"}, std: true},
 	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/malformed":     {std: true},
+	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
 	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "s3answer"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
