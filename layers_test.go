@@ -40,9 +40,11 @@ var layers = map[string]layer{
 
 	"kafkasrc":             {imports: vocabulary},
 	"decode":               {imports: slices.Concat([]string{"decode/ddl", "decode/json", "decode/malformed"}, vocabulary)},
+	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/ddl":           {imports: []string{"columns"}, std: true},
 	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/malformed":     {std: true},
+	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
 	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "s3answer"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
