@@ -15,7 +15,10 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 	if !o.Table.Exists || o.Refusal != nil || o.Replay == nil && o.Next == nil {
 		return nil
 	}
-	value, headers := valueOf(&l.job.Value), l.job.Source.IncludeHeaders
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
+	value, headers := l.settled(), l.job.Source.IncludeHeaders
 	if plan := o.Replay; plan != nil && l.takes(ctx, *settled(plan.Value, &value), *settled(plan.IncludeHeaders, &headers)) == nil {
 		return nil
 	}
@@ -34,7 +37,7 @@ func settled[T any](plans, jobs *T) *T {
 }
 
 func (l *pipeline) takes(ctx context.Context, value batch.Value, headers bool) error {
-	d, err := newDecoder(value, headers)
+	d, err := l.newDecoder(value, headers)
 	if err != nil {
 		return err
 	}
@@ -43,7 +46,7 @@ func (l *pipeline) takes(ctx context.Context, value batch.Value, headers bool) e
 
 // showRows adds what records become to a plan.
 func (l *pipeline) showRows(ctx context.Context, shown *progress.Plan, o *runner.Outlook) error {
-	d, err := l.decoder()
+	d, err := l.decoder(ctx)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,9 @@ func (p *process) run(c *cli.Context) error {
 	if err == nil {
 		err = lakesink.Unwritable(line.catalog)
 	}
+	if err == nil {
+		err = line.settle(c.Context)
+	}
 	if err != nil {
 		err = cause(c.Context, err)
 		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")

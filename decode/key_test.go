@@ -38,6 +38,11 @@ func keysOf(t *testing.T, v batch.Value, records *columns.Records) ([]string, *c
 	if err != nil {
 		t.Fatal(err)
 	}
+	return keysOfDecoder(t, d, records)
+}
+
+func keysOfDecoder(t *testing.T, d decode.Decoder, records *columns.Records) ([]string, *columns.Batch) {
+	t.Helper()
 	rows, err := d.Decode(records)
 	if err != nil {
 		t.Fatal(err)

@@ -119,7 +119,7 @@ func TestEveryProblemOfTheSettingsIsFoundWhereItIs(t *testing.T) {
 	}{
 		{jsonValue("a INT"), nil},
 		{batch.Value{Format: "raw"}, nil},
-		{batch.Value{Format: "avro", OnMalformed: "fail", OnTombstone: "keep"}, map[string]string{"format": `no format "avro"`}},
+		{batch.Value{Format: "xml", OnMalformed: "fail", OnTombstone: "keep"}, map[string]string{"format": `no format "xml"`}},
 		{with(func(v *batch.Value) { v.OnMalformed, v.OnTombstone, v.OnUnknownField = "deadLetter", "", "add" }),
 			map[string]string{"onMalformed": "deadLetter", "onTombstone": "keep or drop", "onUnknownField": "ignore or fail"}},
 		{with(func(v *batch.Value) { v.Schema, v.JSON.TimeZone = "a WOMBAT", "Mars" }), map[string]string{"schema": "no type WOMBAT", "json.timeZone": `"Mars"`}},

@@ -11,7 +11,6 @@ import (
 	"sluice/columns"
 	"sluice/decode/avro"
 	"sluice/decode/ddl"
-	"sluice/decode/jsonschema"
 	"sluice/decode/malformed"
 	"sluice/decode/protobuf"
 	"sluice/decode/registry"
@@ -21,14 +20,12 @@ import (
 type written struct {
 	avro    *avro.Schema
 	message *protobuf.Message
-	json    *jsonschema.Schema
 }
 
 // localSchema parses a schema that a job or a plan carries.
 func localSchema(format string, w batch.Written) (written, error) {
 	if format == FormatJSON && !looksAvro(w.Text) {
-		s, err := jsonschema.Parse(w.Text, nil)
-		return written{json: s}, err
+		return written{}, errors.New("it is no Avro record, and no DDL")
 	}
 	if format != FormatProtobuf {
 		s, err := avro.Parse(w.Text)
@@ -71,12 +68,7 @@ func registeredSchema(s *registry.Schema, format, message string, indexes []int)
 		parsed, err := avro.Parse(s.Text, known...)
 		return written{avro: parsed}, err
 	case FormatJSON:
-		known := map[string]string{}
-		for _, r := range s.References {
-			known[r.Name] = r.Text
-		}
-		parsed, err := jsonschema.Parse(s.Text, known)
-		return written{json: parsed}, err
+		return written{}, errors.New("columns do not follow from a JSON Schema in this version")
 	}
 	const name = "sluice/registered.proto" // which no reference is called
 	files := map[string]string{name: s.Text}
@@ -119,11 +111,8 @@ type unnamed struct{ error }
 
 // columns are those that a table for the schema has.
 func (w written) columns() (columns.Schema, error) {
-	switch {
-	case w.avro != nil:
+	if w.avro != nil {
 		return w.avro.Columns()
-	case w.json != nil:
-		return w.json.Columns()
 	}
 	return w.message.Columns()
 }

@@ -1,6 +1,10 @@
 package job
 
-import "slices"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // schemaKeys are the keys of one side of a record, value or key, that say what its bytes are.
 type schemaKeys struct {
@@ -33,6 +37,7 @@ func (s *schemaKeys) asks() bool { return s.framed() && *s.is.schema == "" && *s
 
 // deriveSchemas reads the files of schemas, and settles framing and subject.
 func (l *loading) deriveSchemas() {
+	l.shortenRegistry()
 	for _, s := range l.job.sides() {
 		l.makeAbsolute(s.file, s.is.file)
 		*s.is.text = l.readSchema(s.file, *s.is.file)
@@ -42,6 +47,22 @@ func (l *loading) deriveSchemas() {
 		if topic, from := l.onlyTopic(); s.asks() && !l.isTouched(s.subject) && topic != "" {
 			l.derived(s.subject, s.is.subject, topic+"-"+s.side, from)
 		}
+	}
+}
+
+// shortenRegistry takes the prefix off properties that are written as those of a serializer.
+func (l *loading) shortenRegistry() {
+	const prefix = "schema.registry."
+	j := l.job
+	for long, value := range maps.Clone(j.Registry) {
+		short := strings.TrimPrefix(long, prefix)
+		if _, twice := j.Registry[short]; twice { // it has no prefix, or the client reports it
+			continue
+		}
+		from, to := join(registryPath, long), join(registryPath, short)
+		j.Registry[short], j.origins[to], j.secret[to] = value, j.origins[from], j.secret[from]
+		l.touched[to] = l.touched[from]
+		delete(j.Registry, long)
 	}
 }
 
