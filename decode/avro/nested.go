@@ -8,8 +8,8 @@ import (
 )
 
 // block reads how many items the next block of an array or a map has, 0 at the end, and where it ends if it says so, else
-// -1. least is how many bytes an item has at least.
-func (p *Parser) block(i, least int) (count int64, end, next int) {
+// -1.
+func (p *Parser) block(i int) (count int64, end, next int) {
 	u, next := varint(p.b, i)
 	if next < 0 {
 		return 0, 0, p.badVarint(&nameless, i)
@@ -26,10 +26,15 @@ func (p *Parser) block(i, least int) (count int64, end, next int) {
 		}
 		count, end = -count, next+int(size)
 	}
-	if left := len(p.b) - next; least > 0 && count > int64(left/least) {
-		return 0, 0, p.fail(malformed.Syntax, i, "a block of %d items, and %d bytes are left", count, left)
-	}
 	return count, end, next
+}
+
+// enough returns where the items of a block begin, -1 if there cannot be so many: least is how many bytes one has at least.
+func (p *Parser) enough(count int64, least, at, next int) int {
+	if left := len(p.b) - next; least > 0 && count > int64(left/least) {
+		return p.fail(malformed.Syntax, at, "a block of %d items, and %d bytes are left", count, left)
+	}
+	return next
 }
 
 // ended checks that a block ended where it said that it would.
@@ -45,7 +50,10 @@ func (p *Parser) list(s *step, a *columns.Array, i int) int {
 	element := &s.steps[0]
 	elements := &a.Children[0]
 	for from := elements.Len; ; {
-		count, end, next := p.block(i, s.least)
+		count, end, next := p.block(i)
+		if next >= 0 {
+			next = p.enough(count, s.least, i, next)
+		}
 		if i = next; i < 0 {
 			return p.in(s)
 		}
@@ -77,7 +85,10 @@ func (p *Parser) list(s *step, a *columns.Array, i int) int {
 func (p *Parser) mapping(s *step, a *columns.Array, i int) int {
 	entries := &a.Children[0]
 	for from := entries.Len; ; {
-		count, end, next := p.block(i, s.least)
+		count, end, next := p.block(i)
+		if next >= 0 {
+			next = p.enough(count, s.least, i, next)
+		}
 		if i = next; i < 0 {
 			return p.in(s)
 		}

@@ -60,13 +60,16 @@ func (p *Parser) skipBlocks(n *node, i, depth int) int {
 		least++
 	}
 	for {
-		count, end, next := p.block(i, least)
-		if i = next; i < 0 || count == 0 {
-			return i
-		}
-		if end >= 0 {
+		count, end, next := p.block(i)
+		if end >= 0 && next >= 0 {
 			i = end
 			continue
+		}
+		if next >= 0 {
+			next = p.enough(count, least, i, next)
+		}
+		if i = next; i < 0 || count == 0 {
+			return i
 		}
 		if n.kind == kindArray && item.measure.size >= 0 {
 			i += int(count) * item.measure.size // block saw that they are there

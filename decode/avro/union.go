@@ -91,13 +91,16 @@ func sharesName(n *node, f *columns.Field) bool {
 
 func (r *resolver) unionMembers(n *node, f *columns.Field, path string) (step, *columns.Type, error) {
 	s, extra, err := r.members(n.values(), f, path)
+	if err != nil {
+		return s, nil, err
+	}
 	s.union = n
 	for i, b := range n.branches {
 		if b.kind == kindNull {
 			s.steps = slices.Insert(s.steps, i, step{op: opNull})
 		}
 	}
-	return s, extra, err
+	return s, extra, nil
 }
 
 // members compiles the types of a union into the members of a struct. A member keeps its type when types are added to
@@ -129,6 +132,9 @@ func (r *resolver) members(values []*node, f *columns.Field, path string) (step,
 				extra = append(extra, columns.Field{Name: to.Name, Type: *inner})
 			}
 		default:
+			if err := r.nearly(v, f, found, path); err != nil {
+				return s, nil, err
+			}
 			added := newField(&field{name: r.newMember(i, &free, f), node: v})
 			added[0].Required = false
 			extra = append(extra, added...)
@@ -139,6 +145,17 @@ func (r *resolver) members(values []*node, f *columns.Field, path string) (step,
 		return s, nil, unfit(values[0], f, path, "no member is of its type")
 	}
 	return s, structOf(extra), nil
+}
+
+// nearly is why a record cannot be read into the member that was made for it, nil if there is none.
+func (r *resolver) nearly(v *node, f *columns.Field, found []int, path string) error {
+	for c := range f.Type.Fields {
+		if to := &f.Type.Fields[c]; v.kind == kindRecord && !slices.Contains(found, c) && sharesName(v, to) {
+			_, _, err := r.value(v, to, join(path, to.Name))
+			return err
+		}
+	}
+	return nil
 }
 
 // newMember is a name that the struct does not have.

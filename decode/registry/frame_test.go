@@ -34,8 +34,8 @@ func TestIDsReadAsPeopleKnowThem(t *testing.T) {
 	if got := GUID(guid).String(); got != "89791cf2-6fbd-4b9c-8b28-d695a40f5f1c" {
 		t.Errorf("got %s", got)
 	}
-	if Number(7) != Number(7) || Number(7) == GUID([16]byte{}) || (GUID([16]byte{}) == ID{}) {
-		t.Error("got IDs that are equal and should not be, or the other way round")
+	if ids := map[ID]bool{Number(7): true, GUID(guid): true, GUID([16]byte{}): true, {}: true}; len(ids) != 4 || !ids[Number(7)] || !ids[GUID(guid)] {
+		t.Errorf("got %v, want four that differ", ids)
 	}
 }
 

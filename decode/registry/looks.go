@@ -35,14 +35,14 @@ func likeness(value []byte) string {
 			return s.what
 		}
 	}
-	if text(value[:min(len(value), 16)]) {
+	if printable(value[:min(len(value), 16)]) {
 		return "plain text"
 	}
 	return "Avro or Protobuf without the id of a schema"
 }
 
-// text says whether the bytes are printable. A character may be cut at their end.
-func text(start []byte) bool {
+// printable says whether the bytes are those of text. A character may be cut at their end.
+func printable(start []byte) bool {
 	for len(start) > 0 {
 		r, size := utf8.DecodeRune(start)
 		if r < ' ' && !bytes.ContainsRune([]byte("\t\r\n"), r) || r == 0x7f {
