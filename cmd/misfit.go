@@ -50,6 +50,9 @@ func (l *pipeline) showRows(ctx context.Context, shown *progress.Plan, o *runner
 	if err != nil {
 		return err
 	}
+	if left := l.leftOut(); left != "" {
+		shown.Notes = append(shown.Notes, left)
+	}
 	shown.Format, shown.Columns, shown.Differences = l.job.Value.Format, []progress.PlanColumn{}, []string{}
 	for _, f := range d.Schema() {
 		shown.Columns = append(shown.Columns, progress.PlanColumn{Name: f.Name, SQLType: ddl.FormatType(f.Type), Required: f.Required})

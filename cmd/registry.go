@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"sluice/batch"
@@ -17,7 +18,7 @@ func (l *pipeline) openRegistry(ctx context.Context) (err error) {
 	if l.job.Registry["url"] == "" {
 		return nil
 	}
-	l.registry, err = registry.New(registry.Options{Properties: l.job.Registry, UserAgent: "sluice/" + Version()})
+	l.registry, err = registry.New(registry.Options{Properties: underItsName(l.job.Registry), UserAgent: "sluice/" + Version()})
 	if err == nil {
 		l.decoders.Schemas = func(id registry.ID) (*registry.Schema, error) { return l.registry.Schema(ctx, id) }
 	}
@@ -27,9 +28,23 @@ func (l *pipeline) openRegistry(ctx context.Context) (err error) {
 // settle settles what the job leaves to the registry: columns that follow from the newest schema of a subject. They are
 // asked for once, so that all batches of a run have the same, and every plan carries them.
 func (l *pipeline) settle(ctx context.Context) error {
-	if l.value != nil {
+	if l.value == nil {
+		if err := l.ask(ctx); err != nil {
+			return err
+		}
+	}
+	if l.sink == nil || l.narrowed || len(l.subjects) == 0 {
 		return nil
 	}
+	if err := l.narrow(ctx); err != nil {
+		return err
+	}
+	l.narrowed = true
+	return nil
+}
+
+// ask asks the registry.
+func (l *pipeline) ask(ctx context.Context) error {
 	value := valueOf(&l.job.Value)
 	if v := &l.job.Value; value.Framing != "" && value.Schema == "" {
 		schema, err := l.newest(ctx, "value", v.Subject, func(s *registry.Schema) (string, error) { return decode.Columns(s, value.Format, v.Message) })
@@ -50,6 +65,35 @@ func (l *pipeline) settle(ctx context.Context) error {
 	}
 	l.value = &value
 	return nil
+}
+
+// narrow leaves out columns that the table does not have: somebody has registered a schema with more fields, which is no
+// reason to stop. What becomes of records with these is value.onUnknownField's business.
+func (l *pipeline) narrow(ctx context.Context) error {
+	value := *l.value
+	d, err := l.newDecoder(value, false)
+	if err != nil {
+		return err
+	}
+	had, lacking, err := l.sink.Within(ctx, d.Schema())
+	if err != nil || len(lacking) == 0 {
+		return err
+	}
+	value.Schema, value.Key.Type = decode.Narrow(value, had)
+	if problems := decode.Problems(value); value.Schema == "" && l.value.Schema != "" || len(problems) > 0 {
+		return nil // what the table lacks then is for a human
+	}
+	l.value, l.lacking = &value, lacking
+	return nil
+}
+
+// leftOut tells of columns that the newest schema has and the table has not; empty if there are none.
+func (l *pipeline) leftOut() string {
+	if len(l.lacking) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the newest schema in the registry (%s) has fields that the table has no column for, so that they are unknown fields: %s",
+		strings.Join(l.subjects, ", "), strings.Join(l.lacking, ", "))
 }
 
 // newest is what follows from the newest schema of a subject.
@@ -116,8 +160,22 @@ func (l *pipeline) checkRegistry(ctx context.Context) (string, error) {
 // checkRegistryProperties finds what is wrong with the properties of the client.
 func checkRegistryProperties(properties map[string]string) []job.PropertyProblem {
 	var problems []job.PropertyProblem
-	for _, f := range registry.Check(properties) {
-		problems = append(problems, job.PropertyProblem{Name: f.Name, Value: f.Value, Message: f.Message, Nearest: f.Nearest})
+	for _, f := range registry.Check(underItsName(properties)) {
+		problems = append(problems, job.PropertyProblem{Name: strings.TrimPrefix(f.Name, confluentPrefix), Value: f.Value, Message: f.Message,
+			Nearest: strings.TrimPrefix(f.Nearest, confluentPrefix)})
 	}
 	return problems
+}
+
+// confluentPrefix is what the client wants before the name of the address. In a job the section says that it is the
+// registry's.
+const confluentPrefix = "schema.registry."
+
+func underItsName(properties map[string]string) map[string]string {
+	named := maps.Clone(properties)
+	if url, ok := named["url"]; ok {
+		named[confluentPrefix+"url"] = url
+		delete(named, "url")
+	}
+	return named
 }

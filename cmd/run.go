@@ -71,6 +71,9 @@ func (p *process) run(c *cli.Context) error {
 		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")
 	}
 	line.lease.Notice = reporter.Notice
+	if left := line.leftOut(); left != "" {
+		reporter.Notice(left)
+	}
 	query := line.query(reporter)
 	query.Started = began
 	chosen.tell(query)

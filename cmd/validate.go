@@ -205,7 +205,11 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 	if err := l.sink.Fits(ctx, d.Schema()); err != nil {
 		return true, "", err
 	}
-	return true, fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location), nil
+	detail = fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location)
+	if left := l.leftOut(); left != "" {
+		detail += "; " + left
+	}
+	return true, detail, nil
 }
 
 func (l *pipeline) checkWarehouse(ctx context.Context) (string, error) {

@@ -36,9 +36,10 @@ type pipeline struct {
 	// registry is nil where the job names none; decoders asks it.
 	registry *registry.Client
 	decoders decode.Maker
-	// value is what settle settled, and subjects are what it follows from.
-	value    *batch.Value
-	subjects []string
+	// value is what settle settled, subjects are what it follows from, and lacking is what they have and the table has not.
+	value             *batch.Value
+	subjects, lacking []string
+	narrowed          bool
 }
 
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.

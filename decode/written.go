@@ -175,6 +175,22 @@ func Derive(value batch.Value) batch.Value {
 	return value
 }
 
+// Narrow is the columns and the type of kafka_key that are among rows, in the form that batch.Value has them. The first is
+// empty if no column is.
+func Narrow(value batch.Value, rows columns.Schema) (schema, keyType string) {
+	at := slices.IndexFunc(rows, func(f columns.Field) bool { return f.Name == kafkaKey })
+	if at < 0 {
+		return value.Schema, value.Key.Type
+	}
+	if value.Schema != "" {
+		schema = ddl.Format(rows[:at])
+	}
+	if keyType = value.Key.Type; keyType != "" {
+		keyType = ddl.FormatType(rows[at].Type)
+	}
+	return schema, keyType
+}
+
 // wanted is what values are read into.
 type wanted struct {
 	// schema is the columns of the table, or the fields of kafka_key. With single it is one column, which the whole value
