@@ -281,12 +281,3 @@ func schemaText(tree any) string {
 	}
 	return string(text)
 }
-
-// generic is the tree as encoding/json reads it, which is what the oracle wants.
-func generic(text string) any {
-	var tree any
-	if err := stdjson.Unmarshal([]byte(text), &tree); err != nil {
-		panic(err)
-	}
-	return tree
-}

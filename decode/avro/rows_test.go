@@ -20,8 +20,8 @@ func record(fields ...string) string {
 	return `{"type":"record","name":"R","fields":[` + strings.Join(fields, ",") + `]}`
 }
 
-// f is a field of a type, which is written as JSON.
-func f(name, typ string) string { return fmt.Sprintf(`{"name":%q,"type":%s}`, name, typ) }
+// field is a field of a type, which is written as JSON.
+func field(name, typ string) string { return fmt.Sprintf(`{"name":%q,"type":%s}`, name, typ) }
 
 func logical(typ, name string) string { return fmt.Sprintf(`{"type":%q,"logicalType":%q}`, typ, name) }
 

@@ -87,7 +87,7 @@ func TestEachTypeBecomesItsColumn(t *testing.T) {
 		"big-decimal":               {logical("bytes", "big-decimal"), "a BINARY NOT NULL", "020c", "x0c"},
 		"uuid of another width":     {`{"type":"fixed","name":"U","size":2,"logicalType":"uuid"}`, "a FIXED(2) NOT NULL", "0001", "x0001"},
 	} {
-		p := mustCompile(t, record(f("a", c.typ)), "", avro.Options{})
+		p := mustCompile(t, record(field("a", c.typ)), "", avro.Options{})
 		if got, want := p.Schema(), mustDDL(t, c.ddl); columnsText(got) != columnsText(want) {
 			t.Errorf("%s: got columns %s, want %s", name, columnsText(got), c.ddl)
 		}
@@ -115,35 +115,35 @@ type wrong struct {
 }
 
 func TestMalformedValuesAreRefusedWithReasonPathAndPosition(t *testing.T) {
-	ints, mapped := f("a", `{"type":"array","items":"int"}`), f("a", `{"type":"map","values":"int"}`)
-	nested := f("o", `{"type":"record","name":"O","fields":[{"name":"l","type":{"type":"array","items":`+address+`}}]}`)
+	ints, mapped := field("a", `{"type":"array","items":"int"}`), field("a", `{"type":"map","values":"int"}`)
+	nested := field("o", `{"type":"record","name":"O","fields":[{"name":"l","type":{"type":"array","items":`+address+`}}]}`)
 	for name, c := range map[string]wrong{
-		"no bytes":                    {f("a", `"int"`), "", "", "empty", "", 0, "no bytes"},
-		"bytes left over":             {f("a", `"int"`), "", "02 ff", "syntax", "", 1, "1 bytes are left"},
-		"cut off in a number":         {f("a", `"long"`), "", "80", "syntax", "a", 0, "end within a number"},
-		"cut off before a number":     {f("a", `"int"`) + "," + f("b", `"int"`), "", "02", "syntax", "b", 1, "end within a number"},
-		"number too long":             {f("a", `"long"`), "", "80808080808080808080 00", "syntax", "a", 0, "more than 64 bits"},
-		"number of 65 bits":           {f("a", `"long"`), "", "80808080808080808002", "syntax", "a", 0, "more than 64 bits"},
-		"int of 33 bits":              {f("a", `"int"`), "", "8080808010", "syntax", "a", 0, "more than 32 bits"},
-		"int of six bytes":            {f("a", `"int"`), "", "828080808000", "syntax", "a", 0, "or 5 bytes"},
-		"boolean 2":                   {f("a", `"boolean"`), "", "02", "syntax", "a", 0, "0 or 1"},
-		"no boolean":                  {f("b", `"int"`) + "," + f("a", `"boolean"`), "", "02", "syntax", "a", 1, "before a boolean"},
-		"float cut off":               {f("a", `"float"`), "", "000000", "syntax", "a", 0, "before a float"},
-		"double cut off":              {f("a", `"double"`), "", "00000000000000", "syntax", "a", 0, "before a double"},
-		"length beyond the bytes":     {f("a", `"string"`), "", "0461", "syntax", "a", 0, "a length of 2 bytes, and 1 are left"},
-		"length of bytes negative":    {f("a", `"bytes"`), "", "01", "syntax", "a", 0, "a length of -1 bytes"},
-		"length of 2^62":              {f("a", `"bytes"`), "", "80808080808080808001", "syntax", "a", 0, "a length of 4611686018427387904"},
-		"fixed cut off":               {f("a", fixed2), "", "00", "syntax", "a", 0, "a length of 2 bytes, and 1 are left"},
-		"text that is not UTF-8":      {f("a", `"string"`), "", "06eda080", "encoding", "a", 1, "not UTF-8"},
-		"bytes for text, not UTF-8":   {f("a", `"bytes"`), "a STRING", "02ff", "encoding", "a", 1, "not UTF-8"},
-		"enum beyond":                 {f("a", suits), "", "04", "syntax", "a", 0, "has 2 symbols, and the value is number 2"},
-		"enum negative":               {f("a", suits), "", "01", "syntax", "a", 0, "number -1"},
-		"union beyond":                {f("a", `["null","int"]`), "", "04", "syntax", "a", 0, "number 2"},
-		"union negative":              {f("a", `["null","int"]`), "", "01", "syntax", "a", 0, "number -1"},
-		"union of many beyond":        {f("a", `["null","int","string"]`), "", "06", "syntax", "a", 0, "has 3 types"},
-		"null and required":           {f("a", `["null","int"]`), "a INT NOT NULL", "00", "null", "a", 0, "required"},
-		"null in a list":              {f("a", `{"type":"array","items":["null","int"]}`), "a ARRAY<INT NOT NULL>", "04 0202 00 00", "null", "a[1]", 3, "required"},
-		"null in a map":               {f("a", `{"type":"map","values":["null","int"]}`), "a MAP<STRING, INT NOT NULL>", "02 0278 00 00", "null", `a["x"]`, 3, "required"},
+		"no bytes":                    {field("a", `"int"`), "", "", "empty", "", 0, "no bytes"},
+		"bytes left over":             {field("a", `"int"`), "", "02 ff", "syntax", "", 1, "1 bytes are left"},
+		"cut off in a number":         {field("a", `"long"`), "", "80", "syntax", "a", 0, "end within a number"},
+		"cut off before a number":     {field("a", `"int"`) + "," + field("b", `"int"`), "", "02", "syntax", "b", 1, "end within a number"},
+		"number too long":             {field("a", `"long"`), "", "80808080808080808080 00", "syntax", "a", 0, "more than 64 bits"},
+		"number of 65 bits":           {field("a", `"long"`), "", "80808080808080808002", "syntax", "a", 0, "more than 64 bits"},
+		"int of 33 bits":              {field("a", `"int"`), "", "8080808010", "syntax", "a", 0, "more than 32 bits"},
+		"int of six bytes":            {field("a", `"int"`), "", "828080808000", "syntax", "a", 0, "or 5 bytes"},
+		"boolean 2":                   {field("a", `"boolean"`), "", "02", "syntax", "a", 0, "0 or 1"},
+		"no boolean":                  {field("b", `"int"`) + "," + field("a", `"boolean"`), "", "02", "syntax", "a", 1, "before a boolean"},
+		"float cut off":               {field("a", `"float"`), "", "000000", "syntax", "a", 0, "before a float"},
+		"double cut off":              {field("a", `"double"`), "", "00000000000000", "syntax", "a", 0, "before a double"},
+		"length beyond the bytes":     {field("a", `"string"`), "", "0461", "syntax", "a", 0, "a length of 2 bytes, and 1 are left"},
+		"length of bytes negative":    {field("a", `"bytes"`), "", "01", "syntax", "a", 0, "a length of -1 bytes"},
+		"length of 2^62":              {field("a", `"bytes"`), "", "80808080808080808001", "syntax", "a", 0, "a length of 4611686018427387904"},
+		"fixed cut off":               {field("a", fixed2), "", "00", "syntax", "a", 0, "a length of 2 bytes, and 1 are left"},
+		"text that is not UTF-8":      {field("a", `"string"`), "", "06eda080", "encoding", "a", 1, "not UTF-8"},
+		"bytes for text, not UTF-8":   {field("a", `"bytes"`), "a STRING", "02ff", "encoding", "a", 1, "not UTF-8"},
+		"enum beyond":                 {field("a", suits), "", "04", "syntax", "a", 0, "has 2 symbols, and the value is number 2"},
+		"enum negative":               {field("a", suits), "", "01", "syntax", "a", 0, "number -1"},
+		"union beyond":                {field("a", `["null","int"]`), "", "04", "syntax", "a", 0, "number 2"},
+		"union negative":              {field("a", `["null","int"]`), "", "01", "syntax", "a", 0, "number -1"},
+		"union of many beyond":        {field("a", `["null","int","string"]`), "", "06", "syntax", "a", 0, "has 3 types"},
+		"null and required":           {field("a", `["null","int"]`), "a INT NOT NULL", "00", "null", "a", 0, "required"},
+		"null in a list":              {field("a", `{"type":"array","items":["null","int"]}`), "a ARRAY<INT NOT NULL>", "04 0202 00 00", "null", "a[1]", 3, "required"},
+		"null in a map":               {field("a", `{"type":"map","values":["null","int"]}`), "a MAP<STRING, INT NOT NULL>", "02 0278 00 00", "null", `a["x"]`, 3, "required"},
 		"inside of all":               {nested, "", "02 00 80", "syntax", "o.l[0].n", 2, "end within a number"},
 		"second element":              {nested, "", "04 0002 0279", "syntax", "o.l[1].c", 4, "a length of -61"},
 		"count beyond the bytes":      {ints, "", "06 02 02", "syntax", "a", 0, "a block of 3 items, and 2 bytes are left"},
@@ -159,32 +159,32 @@ func TestMalformedValuesAreRefusedWithReasonPathAndPosition(t *testing.T) {
 		"map's key not UTF-8":         {mapped, "", "02 02ff 02 00", "encoding", "a", 2, "not UTF-8"},
 		"map's key cut off":           {mapped, "", "02 0a78", "syntax", "a", 1, "a length of 5"},
 		"map's value cut off":         {mapped, "", "02 0278 80", "syntax", `a["x"]`, 3, "within a number"},
-		"decimal of no bytes":         {f("a", money), "", "00", "syntax", "a", 0, "at least one byte"},
-		"decimal too large":           {f("a", money), "", "08 3b9aca00", "overflow", "a", 1, "more digits than decimal(9,2)"},
-		"decimal too small":           {f("a", money), "", "08 c4653600", "overflow", "a", 1, "more digits than decimal(9,2)"},
-		"decimal of 17 bytes":         {f("a", money), "", "22 0100000000000000000000000000000000", "overflow", "a", 1, "more digits"},
-		"decimal, a sign cut off":     {f("a", money), "", "22 00ffffffffffffffffffffffffffffffff", "overflow", "a", 1, "more digits"},
-		"decimal of 39 digits":        {f("a", wide), "", "4b3b4ca85a86c47a098a224000000000", "overflow", "a", 0, "more digits"},
-		"decimal that would round":    {f("a", money), "a DECIMAL(9,1)", "02 65", "lossy", "a", 1, "1 digits behind the point"},
-		"decimal that would not fit":  {f("a", money), "a DECIMAL(9,7)", "04 2710", "overflow", "a", 1, "more digits"},
-		"long for an INT":             {f("a", `"long"`), "a INT", "8080808010", "overflow", "a", 0, "2147483648 is beyond what int"},
-		"int for a FLOAT":             {f("a", `"int"`), "a FLOAT", "82808010", "lossy", "a", 0, "a float has no 16777217"},
-		"long for a DOUBLE":           {f("a", `"long"`), "a DOUBLE", "8280808080808020", "lossy", "a", 0, "a double has no 9007199254740993"},
-		"date beyond 9999":            {f("a", logical("int", "date")), "", "c282e602", "overflow", "a", 0, "2932897 is beyond"},
-		"date before 1":               {f("a", logical("int", "date")), "", "f5e457", "overflow", "a", 0, "-719163 is beyond"},
-		"time of a day":               {f("a", logical("int", "time-millis")), "", "80f0b252", "overflow", "a", 0, "86400000 is beyond"},
-		"time before midnight":        {f("a", logical("long", "time-micros")), "", "01", "overflow", "a", 0, "-1 is beyond"},
-		"micros for millis":           {f("a", logical("long", "timestamp-millis")), "", "aa99f7eaf5b5a406", "overflow", "a", 0, "is beyond what timestamptz"},
-		"nanos that would round":      {f("a", logical("long", "timestamp-nanos")), "", "02", "lossy", "a", 0, "finer than a microsecond"},
-		"uuid of other text":          {f("a", logical("string", "uuid")), "", "0278", "format", "a", 1, `"x" is not a UUID`},
-		"a union's type that is not":  {f("a", `["null","int","string"]`), "a INT", "040278", "type", "a", 1, "the union has string, and the column is int"},
-		"a member that is not":        {f("a", `["int","string"]`), "a STRUCT<member0: INT>", "020278", "type", "a", 1, "has no member"},
-		"skipped, cut off":            {f("z", `"string"`) + "," + f("a", `"int"`), "a INT", "0661", "syntax", "z", 0, "a length of 3"},
-		"skipped, a fixed cut off":    {f("z", fixed2) + "," + f("a", `"int"`), "a INT", "06", "syntax", "z", 0, "before fixed F"},
-		"skipped, a union beyond":     {f("z", `["int","string"]`) + "," + f("a", `"int"`), "a INT", "0a", "syntax", "z", 0, "has 2 types"},
-		"skipped, an enum beyond":     {f("z", suits) + "," + f("a", `"int"`), "a INT", "0a", "syntax", "z", 0, "has 2 symbols"},
-		"skipped, an int of 33 bits":  {f("z", `"int"`) + "," + f("a", `"int"`), "a INT", "808080801002", "syntax", "z", 0, "more than 32 bits"},
-		"skipped, a count beyond":     {f("z", `{"type":"map","values":"int"}`) + "," + f("a", `"int"`), "a INT", "0802", "syntax", "z", 0, "a block of 4 items"},
+		"decimal of no bytes":         {field("a", money), "", "00", "syntax", "a", 0, "at least one byte"},
+		"decimal too large":           {field("a", money), "", "08 3b9aca00", "overflow", "a", 1, "more digits than decimal(9,2)"},
+		"decimal too small":           {field("a", money), "", "08 c4653600", "overflow", "a", 1, "more digits than decimal(9,2)"},
+		"decimal of 17 bytes":         {field("a", money), "", "22 0100000000000000000000000000000000", "overflow", "a", 1, "more digits"},
+		"decimal, a sign cut off":     {field("a", money), "", "22 00ffffffffffffffffffffffffffffffff", "overflow", "a", 1, "more digits"},
+		"decimal of 39 digits":        {field("a", wide), "", "4b3b4ca85a86c47a098a224000000000", "overflow", "a", 0, "more digits"},
+		"decimal that would round":    {field("a", money), "a DECIMAL(9,1)", "02 65", "lossy", "a", 1, "1 digits behind the point"},
+		"decimal that would not fit":  {field("a", money), "a DECIMAL(9,7)", "04 2710", "overflow", "a", 1, "more digits"},
+		"long for an INT":             {field("a", `"long"`), "a INT", "8080808010", "overflow", "a", 0, "2147483648 is beyond what int"},
+		"int for a FLOAT":             {field("a", `"int"`), "a FLOAT", "82808010", "lossy", "a", 0, "a float has no 16777217"},
+		"long for a DOUBLE":           {field("a", `"long"`), "a DOUBLE", "8280808080808020", "lossy", "a", 0, "a double has no 9007199254740993"},
+		"date beyond 9999":            {field("a", logical("int", "date")), "", "c282e602", "overflow", "a", 0, "2932897 is beyond"},
+		"date before 1":               {field("a", logical("int", "date")), "", "f5e457", "overflow", "a", 0, "-719163 is beyond"},
+		"time of a day":               {field("a", logical("int", "time-millis")), "", "80f0b252", "overflow", "a", 0, "86400000 is beyond"},
+		"time before midnight":        {field("a", logical("long", "time-micros")), "", "01", "overflow", "a", 0, "-1 is beyond"},
+		"micros for millis":           {field("a", logical("long", "timestamp-millis")), "", "aa99f7eaf5b5a406", "overflow", "a", 0, "is beyond what timestamptz"},
+		"nanos that would round":      {field("a", logical("long", "timestamp-nanos")), "", "02", "lossy", "a", 0, "finer than a microsecond"},
+		"uuid of other text":          {field("a", logical("string", "uuid")), "", "0278", "format", "a", 1, `"x" is not a UUID`},
+		"a union's type that is not":  {field("a", `["null","int","string"]`), "a INT", "040278", "type", "a", 1, "the union has string, and the column is int"},
+		"a member that is not":        {field("a", `["int","string"]`), "a STRUCT<member0: INT>", "020278", "type", "a", 1, "has no member"},
+		"skipped, cut off":            {field("z", `"string"`) + "," + field("a", `"int"`), "a INT", "0661", "syntax", "z", 0, "a length of 3"},
+		"skipped, a fixed cut off":    {field("z", fixed2) + "," + field("a", `"int"`), "a INT", "06", "syntax", "z", 0, "before fixed F"},
+		"skipped, a union beyond":     {field("z", `["int","string"]`) + "," + field("a", `"int"`), "a INT", "0a", "syntax", "z", 0, "has 2 types"},
+		"skipped, an enum beyond":     {field("z", suits) + "," + field("a", `"int"`), "a INT", "0a", "syntax", "z", 0, "has 2 symbols"},
+		"skipped, an int of 33 bits":  {field("z", `"int"`) + "," + field("a", `"int"`), "a INT", "808080801002", "syntax", "z", 0, "more than 32 bits"},
+		"skipped, a count beyond":     {field("z", `{"type":"map","values":"int"}`) + "," + field("a", `"int"`), "a INT", "0802", "syntax", "z", 0, "a block of 4 items"},
 	} {
 		p := mustCompile(t, record(c.fields), c.ddl, avro.Options{})
 		dst := columns.Make(p.Schema())
@@ -210,7 +210,7 @@ func TestMalformedValuesAreRefusedWithReasonPathAndPosition(t *testing.T) {
 // come from these reports' dates, without their frames.
 func TestTimesBeyondNanosecondsAreExact(t *testing.T) {
 	for hex, want := range map[string]int64{"80f0a3b0929606": 13574563200000000, "80d08bd2c4cd07": 16725225600000000, "b0e0fea1fa9d73": 253402300799000000} {
-		p := mustCompile(t, record(f("ts", logical("long", "timestamp-millis"))), "", avro.Options{})
+		p := mustCompile(t, record(field("ts", logical("long", "timestamp-millis"))), "", avro.Options{})
 		dst := columns.Make(p.Schema())
 		if err := p.Append(dst, b(t, hex)); err != nil || dst[0].Int64s[0] != want {
 			t.Errorf("%s: got %v, %v, want %d", hex, dst[0].Int64s, err, want)
@@ -222,7 +222,7 @@ func TestTimesBeyondNanosecondsAreExact(t *testing.T) {
 // unscaled bytes.
 func TestDecimalsAreExact(t *testing.T) {
 	for hex, want := range map[string]string{"029c": "[[d-100,],]", "040080": "[[d128,],]", "0280": "[[d-128,],]", "00": "[]"} {
-		p := mustCompile(t, record(f("d", money)), "", avro.Options{})
+		p := mustCompile(t, record(field("d", money)), "", avro.Options{})
 		dst := columns.Make(p.Schema())
 		err := p.Append(dst, b(t, hex))
 		if got := values(p, dst); got != want || (err == nil) != (want != "[]") {
@@ -234,7 +234,7 @@ func TestDecimalsAreExact(t *testing.T) {
 // https://github.com/actgardner/gogen-avro/issues/32 and https://github.com/linkedin/goavro/issues/2: a length of -1, and
 // one of 2^40, of which not a byte follows.
 func TestALengthIsHeldAgainstTheBytesBeforeAnythingIsAllocated(t *testing.T) {
-	p := mustCompile(t, record(f("s", `"string"`)), "", avro.Options{})
+	p := mustCompile(t, record(field("s", `"string"`)), "", avro.Options{})
 	for _, hex := range []string{"01", "808080808040"} {
 		dst := columns.Make(p.Schema())
 		if err := p.Append(dst, b(t, hex)); err == nil || cap(dst[0].Data) > 0 {
@@ -246,7 +246,7 @@ func TestALengthIsHeldAgainstTheBytesBeforeAnythingIsAllocated(t *testing.T) {
 // https://github.com/Apicurio/apicurio-registry/issues/1479, /4199 and /2547 and
 // https://github.com/redpanda-data/connect/issues/3657: a plain value may begin with the byte that frames begin with.
 func TestAPlainValueMayBeginWithZero(t *testing.T) {
-	p := mustCompile(t, record(f("a", `["null","long"]`)), "", avro.Options{})
+	p := mustCompile(t, record(field("a", `["null","long"]`)), "", avro.Options{})
 	dst := columns.Make(p.Schema())
 	if err := p.Append(dst, []byte{0}); err != nil || values(p, dst) != "[[<nil>(<nil>),],]" {
 		t.Errorf("got %s, %v", values(p, dst), err)
@@ -256,7 +256,7 @@ func TestAPlainValueMayBeginWithZero(t *testing.T) {
 // https://github.com/MaterializeInc/materialize/issues/3612: such a logical type is ignored, as the specification has it.
 func TestADecimalThatCannotBeIsBytes(t *testing.T) {
 	for _, attributes := range []string{`"precision":2,"scale":4`, `"precision":0`, `"scale":2`, `"precision":-4`, `"precision":4,"scale":-1`, `"precision":"4"`, `"precision":4.5`, `"precision":4,"scale":null`} {
-		p := mustCompile(t, record(f("a", `{"type":"bytes","logicalType":"decimal",`+attributes+`}`)), "", avro.Options{})
+		p := mustCompile(t, record(field("a", `{"type":"bytes","logicalType":"decimal",`+attributes+`}`)), "", avro.Options{})
 		dst := columns.Make(p.Schema())
 		if err := p.Append(dst, b(t, "029c")); err != nil || p.Schema()[0].Type.Kind != columns.Binary || values(p, dst) != "[[x9c,],]" {
 			t.Errorf("%s: got %s, %v", attributes, values(p, dst), err)
@@ -267,7 +267,7 @@ func TestADecimalThatCannotBeIsBytes(t *testing.T) {
 // https://github.com/redpanda-data/connect/issues/4399 and /4402 and https://github.com/apache/iceberg/issues/16681: times
 // and local timestamps came out as plain numbers.
 func TestLogicalTypesAreNotDropped(t *testing.T) {
-	p := mustCompile(t, record(f("t", logical("int", "time-millis")), f("l", logical("long", "local-timestamp-millis"))), "", avro.Options{})
+	p := mustCompile(t, record(field("t", logical("int", "time-millis")), field("l", logical("long", "local-timestamp-millis"))), "", avro.Options{})
 	dst := columns.Make(p.Schema())
 	if err := p.Append(dst, b(t, "f8bbc603 dcbccccaef66")); err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestAValueOfAnySchemaFillsOneColumn(t *testing.T) {
 	for _, c := range []struct{ schema, hex, want string }{
 		{`["null","string"]`, "00", "[[<nil>(<nil>),],]"}, {`["null","string"]`, "020262", `[["b",],]`}, {`["null","string"]`, "0a", ""},
 		{`"long"`, "02ff", ""}, {`"long"`, "02", "[[int64(1),],]"}, {`"long"`, "", ""},
-		{record(f("a", `"int"`)), "02", "[[[int32(1),],],]"},
+		{record(field("a", `"int"`)), "02", "[[[int32(1),],],]"},
 	} {
 		writer := mustParse(t, c.schema)
 		typ, required, err := writer.Type()
@@ -302,7 +302,7 @@ func TestAValueOfAnySchemaFillsOneColumn(t *testing.T) {
 
 // A record whose fields are all of type null has no bytes, and is a row.
 func TestNoBytesCanBeARow(t *testing.T) {
-	p := mustCompile(t, record(f("n", `"null"`)), "n INT, m STRING", avro.Options{})
+	p := mustCompile(t, record(field("n", `"null"`)), "n INT, m STRING", avro.Options{})
 	dst := columns.Make(p.Schema())
 	if err := p.Append(dst, nil); err != nil || values(p, dst) != "[[<nil>(<nil>),<nil>(<nil>),],]" {
 		t.Errorf("got %s, %v", values(p, dst), err)
@@ -310,7 +310,7 @@ func TestNoBytesCanBeARow(t *testing.T) {
 }
 
 func TestFractionsAreCutWhereThatIsWanted(t *testing.T) {
-	p := mustCompile(t, record(f("a", logical("long", "timestamp-nanos"))), "", avro.Options{CutFractions: true})
+	p := mustCompile(t, record(field("a", logical("long", "timestamp-nanos"))), "", avro.Options{CutFractions: true})
 	dst := columns.Make(p.Schema())
 	for _, hex := range []string{"02", "01", "cf0f", "feffffffffffffffff01", "ffffffffffffffffff01"} {
 		if err := p.Append(dst, b(t, hex)); err != nil {

@@ -63,7 +63,9 @@ type node struct {
 	fields []field
 	// width is how many columns there are.
 	width int
-	// low has the index of a field by its number, from 1, and 0 where there is none; high has those of large numbers.
+	// tags has the index of a field, from 1, by its tag where that is one byte, 0 where there is none.
+	tags [128]int16
+	// low has the same by the field's number; high has those of large numbers.
 	low  []int16
 	high map[uint64]int16
 	// leaves is how many columns without columns inside them there are.
@@ -108,37 +110,40 @@ const (
 	absentMalformed
 )
 
-// field is a field of a message and its column.
+// field is a field of a message and its column. What every value needs stands first, and together.
 type field struct {
-	name   string
-	number uint64
 	shape  shape
 	absent absence
-	// oneof is the index in node.members, -1 for fields of none.
-	oneof int16
 	// wire is the wire type of one value; packable says that many may stand together.
 	wire     wire
 	packable bool
 	reads    reads
 	holds    holds
-	// column is the type of the column, value that of one value: the element's, the map's value's.
-	column, value *columns.Type
-	// leaves is how many values a null of the column takes, at least 1.
-	leaves int
+	// quick is what is read without asking reads and holds.
+	quick quick
+	// implicit says that a value and its absence are the same where the value is zero.
+	implicit bool
+	// oneof is the index in node.members, -1 for fields of none.
+	oneof  int16
+	number uint64
 	// node is what is inside: a message, or a map's entry.
 	node *node
 	// names are an enum's.
 	names *names
+	// leaves is how many values a null of the column takes, at least 1.
+	leaves int
+	// column is the type of the column, value that of one value: the element's, the map's value's.
+	column, value *columns.Type
+
+	name string
 	// zero and text are the default, as it would stand in a record.
 	zero uint64
 	text []byte
-	// bound is 10^precision of a narrow decimal.
+	// bound is 10^precision of a narrow decimal, or how many bytes a value has.
 	bound int64
 	// keys and spare are for a map whose keys come again.
 	keys  *keySet
 	spare *columns.Array
-	// implicit says that a value and its absence are the same where the value is zero.
-	implicit bool
 }
 
 // lowNumbers is how far field numbers are looked up in a table.
@@ -148,6 +153,9 @@ func compileMessage(m protoreflect.MessageDescriptor, to []columns.Field, path s
 	n := &node{path: path, width: len(to), fields: make([]field, len(to)), members: make([]int16, m.Oneofs().Len())}
 	if len(to) == 0 {
 		return nil, fmt.Errorf("protobuf: column %s has no fields", path)
+	}
+	if m.Fields().Len() > maxColumns || len(to) > maxColumns {
+		return nil, fmt.Errorf("protobuf: %s has more than %d fields or columns", m.FullName(), maxColumns)
 	}
 	wanted := map[protoreflect.Name]bool{}
 	for i := range to {
@@ -181,6 +189,12 @@ func oneofOf(fd protoreflect.FieldDescriptor) int16 {
 // index makes the fields be found by their numbers.
 func (n *node) index() {
 	for i := range n.fields {
+		if f := &n.fields[i]; f.number > 0 && f.number < 16 && f.shape != shapeNone {
+			n.tags[f.number<<3|uint64(f.wire)] = int16(i + 1)
+			if f.packable {
+				n.tags[f.number<<3|uint64(wireBytes)] = int16(i + 1)
+			}
+		}
 		switch number := n.fields[i].number; {
 		case number == 0:
 		case number < lowNumbers:

@@ -19,10 +19,8 @@ func (p *Parser) element(f *field, a *columns.Array, w wire, until int) bool {
 		return p.value(f, elements, until) || p.at(step{index: elements.Len - started(a)})
 	case w == wireBytes && f.packable:
 		return p.packed(f, a, until)
-	case w > wireFixed32:
-		return p.fail(malformed.Syntax, p.i, "wire type %d", w)
 	}
-	return p.fail(malformed.WrongType, p.i, "%s where %s should be", wireNames[w], wireNames[f.wire])
+	return p.mismatch(f, w, p.i)
 }
 
 // started is the number of the first element of a list or map that is not closed.
@@ -55,7 +53,7 @@ func (p *Parser) whole(f *field, a []columns.Array, row, until int) bool {
 // entry reads one entry of a map. A key that comes again is seen to when the map is closed.
 func (p *Parser) entry(f *field, a *columns.Array, w wire, until int) bool {
 	if w != wireBytes {
-		return p.fail(malformed.WrongType, p.i, "%s where a map's entry should be", wireNames[w])
+		return p.mismatch(f, w, p.i)
 	}
 	entries := &a.Children[0]
 	row := entries.Len

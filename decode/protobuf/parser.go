@@ -142,65 +142,85 @@ const maxNumber = 1<<29 - 1
 // into it, goes on where the first has stopped.
 func (p *Parser) message(n *node, a []columns.Array, row int, end bounds) bool {
 	for p.i < end.until {
-		at := p.i
-		tag, ok := p.varint(end.until)
-		if !ok {
-			return false
+		// A tag of one byte that is as the schema has it says all.
+		tag := uint64(p.b[p.i])
+		k := -1
+		if tag < 0x80 {
+			k = int(n.tags[tag]) - 1
 		}
-		number, w := tag>>3, wire(tag&7)
-		if number == 0 || number > maxNumber {
-			return p.fail(malformed.Syntax, at, "field number %d", number)
-		}
-		if w == wireEndGroup {
-			return number == end.group || p.fail(malformed.Syntax, at, "the end of group %d, which was not begun", number)
-		}
-		k := n.find(number)
-		if k < 0 {
-			if !p.stranger(n, number, w, end.until) {
-				return false
+		if k >= 0 {
+			p.i++
+		} else {
+			var ended, ok bool
+			if tag, k, ended, ok = p.tagIn(n, end); !ok || ended {
+				return ok
 			}
-			continue
+			if k < 0 {
+				if !p.stranger(n, tag>>3, wire(tag&7), end.until) {
+					return false
+				}
+				continue
+			}
 		}
 		f := &n.fields[k]
-		if f.oneof >= 0 && n.members[f.oneof] != int16(k) && !p.choose(n, a, row, k) {
-			return p.at(step{name: f.name})
-		}
-		switch f.shape {
-		case shapeOne:
-			c := &a[k]
-			switch {
-			case w != f.wire:
-				return p.mismatch(f, w, at)
-			case f.reads == readsMessage:
-				ok = p.embedded(f, a[k:k+1], row, end.until)
-			default:
-				if c.Len != row {
-					c.Truncate(row)
-				}
-				ok = p.value(f, c, end.until)
-			}
-		case shapeList:
-			ok = p.element(f, &a[k], w, end.until)
-		case shapeMap:
-			ok = p.entry(f, &a[k], w, end.until)
-		case shapePart:
-			ok = p.part(n, f, w, end.until)
-		default:
-			ok = p.skip(number, w, end.until)
-		}
-		if !ok {
+		if f.oneof >= 0 && n.members[f.oneof] != int16(k) && !p.choose(n, a, row, k) || !p.field(n, f, a, k, tag, row, end.until) {
 			return p.at(step{name: f.name})
 		}
 	}
 	return end.group == 0 || p.fail(malformed.Syntax, p.i, "group %d does not end", end.group)
 }
 
+// tagIn reads a tag and finds its field, -1 if there is none, or finds that the group ends with it.
+func (p *Parser) tagIn(n *node, end bounds) (tag uint64, k int, ended, ok bool) {
+	at := p.i
+	if tag, ok = p.varint(end.until); !ok {
+		return
+	}
+	number, w := tag>>3, wire(tag&7)
+	switch {
+	case number == 0 || number > maxNumber:
+		ok = p.fail(malformed.Syntax, at, "field number %d", number)
+	case w == wireEndGroup && number == end.group:
+		ended = true
+	case w == wireEndGroup:
+		ok = p.fail(malformed.Syntax, at, "the end of group %d, which was not begun", number)
+	default:
+		k = n.find(number)
+	}
+	return
+}
+
+// field reads one occurrence of field k of a message.
+func (p *Parser) field(n *node, f *field, a []columns.Array, k int, tag uint64, row, until int) bool {
+	w := wire(tag & 7)
+	switch f.shape {
+	case shapeOne:
+		switch {
+		case w != f.wire:
+			return p.mismatch(f, w, p.i)
+		case f.reads == readsMessage:
+			return p.embedded(f, a[k:k+1], row, until)
+		}
+		c := &a[k]
+		if c.Len != row {
+			c.Truncate(row)
+		}
+		return p.value(f, c, until)
+	case shapeList:
+		return p.element(f, &a[k], w, until)
+	case shapeMap:
+		return p.entry(f, &a[k], w, until)
+	case shapePart:
+		return p.part(n, f, w, until)
+	}
+	return p.skip(f.number, w, until)
+}
+
 func (p *Parser) mismatch(f *field, w wire, at int) bool {
 	if w == 6 || w == 7 {
 		return p.fail(malformed.Syntax, at, "wire type %d", w)
 	}
-	p.fail(malformed.WrongType, at, "%s where %s should be", wireNames[w], wireNames[f.wire])
-	return p.at(step{name: f.name})
+	return p.fail(malformed.WrongType, at, "%s where %s should be", wireNames[w], wireNames[f.wire])
 }
 
 // stranger passes a field whose number the message does not have.

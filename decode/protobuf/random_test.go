@@ -376,4 +376,3 @@ func TestADescriptorSetIsLikeItsText(t *testing.T) {
 		}
 	}
 }
-

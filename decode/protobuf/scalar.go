@@ -13,6 +13,24 @@ import (
 // value reads a scalar and appends it.
 func (p *Parser) value(f *field, a *columns.Array, until int) bool {
 	at := p.i
+	if at < until && p.b[at] < 0x80 {
+		switch v := int(p.b[at]); f.quick {
+		case quickText:
+			if v > until-at-1 {
+				break
+			}
+			p.i = at + 1 + v
+			return p.text(f, a, p.b[at+1:p.i], at+1)
+		case quickInt32:
+			p.i++
+			a.AppendInt32(int32(v))
+			return true
+		case quickInt64:
+			p.i++
+			a.AppendInt64(int64(v))
+			return true
+		}
+	}
 	var v uint64
 	var ok bool
 	switch f.wire {

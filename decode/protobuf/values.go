@@ -56,6 +56,29 @@ const (
 	holdsFloat64
 )
 
+// quick is a way to read a value that most columns are of.
+type quick uint8
+
+const (
+	quickNot quick = iota
+	quickText
+	quickInt32
+	quickInt64
+)
+
+// quickOf is for a field whose reads and holds are settled.
+func (f *field) quickOf() quick {
+	switch {
+	case f.reads == readsText:
+		return quickText
+	case f.reads == readsInt32 && f.holds == holdsInt32:
+		return quickInt32
+	case f.reads == readsInt64 && f.holds == holdsInt64 && f.wire == wireVarint:
+		return quickInt64
+	}
+	return quickNot
+}
+
 var kindReads = map[protoreflect.Kind]struct {
 	reads reads
 	wire  wire
@@ -99,6 +122,7 @@ func compileValue(f *field, fd protoreflect.FieldDescriptor, path string) error 
 	if !ok {
 		return mismatch(fd, f.value, path)
 	}
+	f.quick = f.quickOf()
 	return nil
 }
 

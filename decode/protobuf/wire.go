@@ -20,17 +20,18 @@ func (p *Parser) varint(until int) (uint64, bool) {
 func (p *Parser) longVarint(until int) (uint64, bool) {
 	const most = 10
 	var v uint64
-	for k, c := range p.b[p.i:min(p.i+most, until)] {
-		if k == most-1 && c > 1 {
-			break
-		}
-		v |= uint64(c&0x7f) << (7 * k)
+	b := p.b[p.i:min(p.i+most, until)]
+	for k, c := range b {
+		v |= uint64(c&0x7f) << (7 * k & 63)
 		if c < 0x80 {
+			if k == most-1 && c > 1 {
+				break
+			}
 			p.i += k + 1
 			return v, true
 		}
 	}
-	if p.i+most > until {
+	if len(b) < most {
 		return 0, p.fail(malformed.Syntax, p.i, "a varint that does not end")
 	}
 	return 0, p.fail(malformed.Syntax, p.i, "a varint of more than 64 bits")

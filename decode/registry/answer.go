@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -178,14 +179,14 @@ func insecure(err error) string {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var record tls.RecordHeaderError
-	var alert tls.AlertError
+	var remote *net.OpError
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
 		return "does not speak TLS, though its address begins with https://"
 	case errors.As(err, &verification), errors.As(err, &authority), errors.As(err, &host):
 		return "cannot be trusted: " + err.Error()
-	case errors.As(err, &alert):
-		return "ends the TLS handshake: " + err.Error()
+	case errors.As(err, &remote) && remote.Op == "remote error" && !strings.Contains(remote.Error(), "internal error"): // an alert of crypto/tls
+		return "ends the TLS handshake: " + remote.Error()
 	}
 	return ""
 }

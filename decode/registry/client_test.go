@@ -112,11 +112,11 @@ func TestAWrongAddressIsNotTakenForAMissingSchema(t *testing.T) {
 
 func TestSomethingThatIsNoSchemaIsRefused(t *testing.T) {
 	for body, want := range map[string]string{
-		"<html>Sign in</html>":                           `something that is no schema "text/html"`,
-		"":                                               "something that is no schema",
-		"[]":                                             "something that is no schema",
-		`{"schema":7}`:                                   "something that is no schema",
-		`{"subject":"money-value"}`:                      "something that is no schema",
+		"<html>Sign in</html>":      `something that is no schema "text/html"`,
+		"":                          "something that is no schema",
+		"[]":                        "something that is no schema",
+		`{"schema":7}`:              "something that is no schema",
+		`{"subject":"money-value"}`: "something that is no schema",
 		`{"schema":"<a/>","schemaType":"X\u001b[31m"}`:   `type "X\x1b[31m", which is neither`,
 		`{"schema":"` + strings.Repeat("x", 2000) + `"}`: "sends more than 1000 bytes",
 	} {

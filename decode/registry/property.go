@@ -178,9 +178,10 @@ func read(given map[string]string) (settings, []PropertyFault) {
 			faults = append(faults, *f)
 		}
 	}
-	if len(faults) == 0 {
-		faults = s.conflicts()
+	if len(faults) > 0 {
+		return s, faults
 	}
+	faults = s.conflicts()
 	for i := range faults {
 		faults[i].Name = asGiven(faults[i].Name, given)
 	}
