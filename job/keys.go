@@ -186,7 +186,7 @@ var keys = []*Key{
 
 	properties(registryPath, func(j *Job) *Properties { return &j.Registry }, Key{
 		Class: Free, also: []string{"schema.registry", "registry"},
-		Doc: "Properties of the client of a schema registry, by the names that Confluent gives them: the table below has all. Secrets among them come from a variable or `${file:…}`."}),
+		Doc: "Properties of the client of a schema registry, by the names that Confluent gives them: a [table below](#schema-registry) has all. Secrets among them come from a variable or `${file:…}`."}),
 	entry(registryPath, "url", registryOf, registryURLs, Key{
 		Class: Free, Flag: "schema-registry-url", also: []string{"schema.registry.url", "schemaRegistryUrl", "registryUrl"},
 		Doc: "Where the registry is, such as `https://registry:8081`; several with commas, of which the first that answers is asked. It may move, if it knows the same ids afterwards."}),
