@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // Value says how the values of records become columns. A plan carries it, so that a replay makes the rows that were
@@ -12,14 +13,20 @@ type Value struct {
 	Format string `json:"format"`
 	// Schema is the columns of json, in Spark's DDL.
 	Schema string `json:"schema,omitempty"`
-	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail; empty where the format has no
-	// such choice.
+	// OnMalformed is fail, null or deadLetter, OnTombstone keep, drop or deadLetter, OnUnknownField ignore, fail or
+	// deadLetter; empty where the format has no such choice.
 	OnMalformed    string `json:"onMalformed,omitempty"`
 	OnTombstone    string `json:"onTombstone,omitempty"`
 	OnUnknownField string `json:"onUnknownField,omitempty"`
 	// IncludeRawValue adds the bytes that the columns were read from.
 	IncludeRawValue bool      `json:"includeRawValue,omitempty"`
 	JSON            JSONValue `json:"json,omitzero"`
+	// DeadLetters is the table, in the catalog of the rows' table, for records that a policy sends there; empty if none does.
+	DeadLetters string `json:"deadLetters,omitempty"`
+	// MaxBadRecords and MaxBadRatio are how many records of a batch may be malformed, and which part of them, before it
+	// fails; 0 for any number.
+	MaxBadRecords int64   `json:"maxBadRecords,omitempty"`
+	MaxBadRatio   float64 `json:"maxBadRatio,omitempty"`
 }
 
 // JSONValue is how JSON is read where the format's own rules do not suffice. Its zero value is those rules.
@@ -42,3 +49,11 @@ func (v Value) Equal(other Value) bool {
 	b, errB := json.Marshal(other)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
+
+// Rejects reports whether a policy sends records to the dead letters.
+func (v *Value) Rejects() bool {
+	return slices.Contains([]string{v.OnMalformed, v.OnTombstone, v.OnUnknownField}, DeadLetterPolicy)
+}
+
+// DeadLetterPolicy is the word for it.
+const DeadLetterPolicy = "deadLetter"

@@ -19,10 +19,17 @@ func valueOf(v *job.Value) batch.Value {
 		return value
 	}
 	value.OnMalformed, value.OnTombstone, value.IncludeRawValue = v.OnMalformed, v.OnTombstone, v.IncludeRawValue
+	value.MaxBadRecords, value.MaxBadRatio = v.MaxBadRecords, v.MaxBadRatio
+	if v.Format == decode.FormatJSON {
+		value.OnUnknownField = v.OnUnknownField
+	}
+	if value.Rejects() {
+		value.DeadLetters = v.DeadLetters
+	}
 	if v.Format != decode.FormatJSON {
 		return value
 	}
-	value.OnUnknownField, value.Schema = v.OnUnknownField, v.Text()
+	value.Schema = v.Text()
 	if schema, err := ddl.Parse(value.Schema); err == nil { // what is wrong in it is reported as it was written
 		value.Schema = ddl.Format(schema)
 	}

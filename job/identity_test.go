@@ -30,32 +30,33 @@ var samples = map[string][2]string{
 	schemaPath:                       {"a INT", "a INT, b INT"},
 	schemaFilePath:                   {"/a.ddl", "/b.ddl"},
 	"value.onMalformed":              {"fail", "null"},
-	"value.onTombstone":              {"keep", "drop"},
-	"value.onUnknownField":           {"ignore", "fail"},
-	"value.includeRawValue":          {"false", "true"},
-	"value.json.timestampFormat":     {"epochMillis", "yyyy-MM-dd"},
-	"value.json.dateFormat":          {"epochDays", "yyyyMMdd"},
-	columnFormatsPath + ".a":         {"json", "epochMillis"},
-	"value.json.timeZone":            {"UTC", "Europe/Berlin"},
-	"value.json.maxDepth":            {"100", "10"},
-	"value.json.numbersInText":       {"false", "true"},
-	"value.json.cutFractions":        {"false", "true"},
-	catalogTypePath:                  {"sql", "hadoop"},
-	catalogURIPath:                   {"/lake/a.db", "/lake/b.db"},
-	warehousePath:                    {"/lake", "/other"},
-	"sink.iceberg.catalog.name":      {"a", "b"},
-	catalogPropsPath + ".s3.region":  {"a", "b"},
-	tablePath:                        {"sales.orders", "sales.orders2"},
-	"sink.iceberg.targetFileSize":    {"1MiB", "2MiB"},
-	expireEveryPath:                  {"10", "20"},
-	keepSnapshotsPath:                {"10", "20"},
-	"memory":                         {"144MiB", "200MiB"},
-	"retain":                         {"10", "20"},
-	"run.maxBatches":                 {"10", "20"},
-	"run.maxDuration":                {"1m", "2m"},
-	"run.grace":                      {"1m", "2m"},
-	waitPath:                         {"1m", "2m"},
-	leasePath:                        {"1m", "2m"},
+	maxBadPath:                       {"10", "20"}, maxBadRatioPath: {"0.01", "0.5"}, deadLetterPath: {"ops.dead", "ops.other"},
+	"value.onTombstone":             {"keep", "drop"},
+	"value.onUnknownField":          {"ignore", "fail"},
+	"value.includeRawValue":         {"false", "true"},
+	"value.json.timestampFormat":    {"epochMillis", "yyyy-MM-dd"},
+	"value.json.dateFormat":         {"epochDays", "yyyyMMdd"},
+	columnFormatsPath + ".a":        {"json", "epochMillis"},
+	"value.json.timeZone":           {"UTC", "Europe/Berlin"},
+	"value.json.maxDepth":           {"100", "10"},
+	"value.json.numbersInText":      {"false", "true"},
+	"value.json.cutFractions":       {"false", "true"},
+	catalogTypePath:                 {"sql", "hadoop"},
+	catalogURIPath:                  {"/lake/a.db", "/lake/b.db"},
+	warehousePath:                   {"/lake", "/other"},
+	"sink.iceberg.catalog.name":     {"a", "b"},
+	catalogPropsPath + ".s3.region": {"a", "b"},
+	tablePath:                       {"sales.orders", "sales.orders2"},
+	"sink.iceberg.targetFileSize":   {"1MiB", "2MiB"},
+	expireEveryPath:                 {"10", "20"},
+	keepSnapshotsPath:               {"10", "20"},
+	"memory":                        {"144MiB", "200MiB"},
+	"retain":                        {"10", "20"},
+	"run.maxBatches":                {"10", "20"},
+	"run.maxDuration":               {"1m", "2m"},
+	"run.grace":                     {"1m", "2m"},
+	waitPath:                        {"1m", "2m"},
+	leasePath:                       {"1m", "2m"},
 }
 
 // sampled is a job in which one key has a value; what that key excludes is left out.
@@ -67,8 +68,11 @@ func sampled(t *testing.T, path, value string) *Job {
 	if isSelection(path) {
 		delete(base, subscribePath)
 	}
-	if strings.HasPrefix(path, "value.") {
+	if strings.HasPrefix(path, "value.") || path == deadLetterPath {
 		base[formatPath], base[schemaPath] = "json", "a INT"
+	}
+	if path == maxBadPath || path == maxBadRatioPath {
+		base[onMalformedPath] = "null"
 	}
 	if path == formatPath || path == schemaFilePath {
 		delete(base, schemaPath)

@@ -70,10 +70,18 @@ type Value struct {
 	// Schema is the columns of json in Spark's DDL; SchemaFile is the absolute path of a file that holds them instead, which
 	// Text has read.
 	Schema, SchemaFile string
-	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail.
+	// OnMalformed is fail, null or deadLetter, OnTombstone keep, drop or deadLetter, OnUnknownField ignore, fail or
+	// deadLetter.
 	OnMalformed, OnTombstone, OnUnknownField string
-	IncludeRawValue                          bool
-	JSON                                     JSON
+	// DeadLetters is the table that those policies send records to, namespace.table in the catalog of the sink; empty if
+	// none is given.
+	DeadLetters string
+	// MaxBadRecords and MaxBadRatio bound the malformed records of a batch, as a number and as a part of its records from 0
+	// to 1; 0 is no bound.
+	MaxBadRecords   int64
+	MaxBadRatio     float64
+	IncludeRawValue bool
+	JSON            JSON
 
 	file string
 }

@@ -10,9 +10,9 @@ import (
 // formatsFor lists the formats that a key below value means something to; all of them if it is empty.
 func formatsFor(path string) []string {
 	switch path {
-	case schemaPath, schemaFilePath, "value.onUnknownField":
+	case schemaPath, schemaFilePath, onUnknownPath:
 		return []string{"json"}
-	case "value.onMalformed", "value.onTombstone", "value.includeRawValue":
+	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, "value.includeRawValue":
 		return []string{"string", "json"}
 	}
 	if strings.HasPrefix(path, "value.json.") {
@@ -72,11 +72,25 @@ func (l *loading) checkValue() {
 		}
 		return
 	}
+	l.checkBadRecords()
 	if l.in.CheckValue == nil {
 		return
 	}
 	for _, p := range l.in.CheckValue(v) {
 		l.valueProblem(p)
+	}
+}
+
+// checkBadRecords reports limits that can never be met, and dead letters that would go where the rows go.
+func (l *loading) checkBadRecords() {
+	v := &l.job.Value
+	for _, path := range []string{maxBadPath, maxBadRatioPath} {
+		if at := l.touched[path]; at.Layer != Unset && find(path).text(l.job) != none && v.OnMalformed == "fail" && v.OnUnknownField != "deadLetter" {
+			l.report(at, path, "means nothing with "+onMalformedPath+" fail, which bears no malformed record: leave it out, or set "+onMalformedPath+" to deadLetter or null")
+		}
+	}
+	if v.DeadLetters != "" && v.DeadLetters == l.job.Sink.Iceberg.Table {
+		l.report(l.touched[deadLetterPath], deadLetterPath, "is the table of the rows: want another one")
 	}
 }
 
