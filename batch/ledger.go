@@ -37,6 +37,8 @@ type Ledger struct {
 	// TopicIDs are the ids of the topics read, where known.
 	TopicIDs map[string]string
 	Accounts map[offsets.TopicPartition]Account
+	// Letters is what Batch put into a table of dead letters; nil in the ledger of any other table.
+	Letters *Letters
 }
 
 // Account is what a query has applied of one partition, over all its batches.
@@ -45,7 +47,8 @@ type Account struct {
 	First, Next int64
 	// Epoch is the leader epoch that the last plan saw, -1 if unknown.
 	Epoch int32
-	// Rows, DeadLetters and Dropped count records by where they went.
+	// Rows, DeadLetters and Dropped count records by where they went. In the ledger of a table of dead letters Rows are those
+	// in it, and DeadLetters those that the rows' table counted by then: more, if some went to another table before.
 	Rows, DeadLetters, Dropped int64
 	// Lost counts offsets whose loss was accepted.
 	Lost int64
@@ -124,6 +127,7 @@ type ledgerHead struct {
 	Uncounted int64         `json:"uncounted,omitempty"`
 	Parts     int           `json:"parts,omitempty"`
 	Topics    []ledgerTopic `json:"topics,omitempty"`
+	Letters   *Letters      `json:"letters,omitempty"`
 }
 
 type ledgerTopic struct {
@@ -140,7 +144,7 @@ const rowLength = 8
 
 // Properties is the ledger as table properties. Every value stays under 3,500 bytes.
 func (l *Ledger) Properties() (map[string]string, error) {
-	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run, Uncounted: l.Uncounted + 1}
+	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run, Uncounted: l.Uncounted + 1, Letters: l.Letters}
 	topics := l.topics()
 	key := LedgerPrefix + l.Query
 	head.Topics = topics
@@ -270,7 +274,7 @@ func ParseLedger(properties map[string]string, query string) (*Ledger, error) {
 		topics = append(topics, more...)
 	}
 	l := &Ledger{Query: query, Name: head.Name, Batch: head.Batch, Plan: head.Plan, Run: head.Run, Snapshot: head.Snapshot,
-		Sequence: head.Sequence, Uncounted: head.Uncounted - 1, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
+		Sequence: head.Sequence, Uncounted: head.Uncounted - 1, Letters: head.Letters, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
 	for _, t := range topics {
 		if t.ID != "" {
 			l.TopicIDs[t.Topic] = t.ID

@@ -47,6 +47,8 @@ type TypedOptions struct {
 	Key *Keys
 	// OnMalformed is Fail, AsNull or Reject.
 	OnMalformed Policy
+	// OnUnknown, where it is Reject, is before OnMalformed for records with a field that the schema does not have.
+	OnUnknown Policy
 	// OnTombstone is about records without a value: AsNull, Drop, Reject, or Fail.
 	OnTombstone Policy
 	// Rejected is handed every record that Reject leaves out, as row of records, in order and before Decode returns. An
@@ -147,12 +149,12 @@ func (t *Typed) check() error {
 	case o.Lenient != nil:
 	case o.OnMalformed == AsNull && t.required != "":
 		return unfit(fmt.Sprintf("malformed records cannot become null: column %s is NOT NULL", t.required),
-			"Set onMalformed to fail, or leave NOT NULL out.")
+			"Set onMalformed to fail or deadLetter, or leave NOT NULL out.")
 	case o.OnMalformed == Drop:
-		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail or null.")
+		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail, null or deadLetter.")
 	case o.Headers && o.NoMetadata:
 		return unfit("headers are wanted, and the kafka_ columns are switched off", "Switch one of the two.")
-	case (o.OnMalformed == Reject || o.OnTombstone == Reject) && o.Rejected == nil:
+	case (o.OnMalformed == Reject || o.OnTombstone == Reject || o.OnUnknown == Reject) && o.Rejected == nil:
 		return fmt.Errorf("decode: records are to be rejected and nothing takes them")
 	}
 	return nil
@@ -179,11 +181,15 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 	}
 	t.kept = t.kept[:0]
 	t.rows.Nulled, t.rows.Dropped = 0, 0
+	t.rows.Bad, t.rows.Reasons, t.rows.Examples = 0, nil, t.rows.Examples[:0]
 	for row := range records.Rows {
 		for _, f := range t.framed {
 			f.carry(records, row)
 		}
 		keep, err := t.record(typed, records, row)
+		if keep && t.options.OnMalformed == Reject {
+			keep, err = t.timed(typed, records, row)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +225,28 @@ func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) 
 	if err != nil {
 		return false, err
 	}
-	return t.apply(t.options.OnMalformed, typed, records, row, why)
+	return t.malformed(typed, records, row, why)
+}
+
+// malformed does with a record that is no row what the policy for its fault says.
+func (t *Typed) malformed(typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
+	policy := t.options.OnMalformed
+	if why.Reason == malformed.Unknown && t.options.OnUnknown == Reject {
+		policy = Reject
+	}
+	t.rows.Bad++
+	return t.apply(policy, typed, records, row, why)
+}
+
+// timed rejects a row whose record has a timestamp that its column cannot hold; the batch would otherwise end with it.
+func (t *Typed) timed(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	ms := records.Timestamps[row]
+	if ms <= maxMillis && ms >= minMillis {
+		return true, nil
+	}
+	columns.TruncateAll(typed, len(t.kept))
+	return t.malformed(typed, records, row, &malformed.Error{Reason: malformed.Overflow, Path: kafkaTimestamp,
+		Detail: fmt.Sprintf("the record's timestamp, %d ms, is beyond what microseconds can hold", ms)})
 }
 
 func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row int) (bool, error) {
@@ -232,7 +259,7 @@ func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row i
 		return true, nil
 	case policy == AsNull:
 		why := &malformed.Error{Reason: malformed.Tombstone, Path: t.required, Detail: "the record has no value (a tombstone), and the column is required"}
-		return t.apply(t.options.OnMalformed, typed, records, row, why)
+		return t.malformed(typed, records, row, why)
 	default:
 		return t.apply(policy, typed, records, row, &malformed.Error{Reason: malformed.Tombstone, Detail: "the record has no value (a tombstone)"})
 	}
@@ -240,6 +267,9 @@ func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row i
 
 // apply does with a record that is no row what the policy says.
 func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
+	if policy != Fail {
+		t.note(records.Offsets[row], why)
+	}
 	switch {
 	case t.options.Lenient != nil:
 		t.options.Lenient(records, row, why)
@@ -258,6 +288,17 @@ func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Rec
 	}
 }
 
+// note counts a record that is no row.
+func (t *Typed) note(offset int64, why *malformed.Error) {
+	if t.rows.Reasons == nil {
+		t.rows.Reasons = map[string]int64{}
+	}
+	t.rows.Reasons[string(why.Reason)]++
+	if len(t.rows.Examples) < batch.MaxExamples {
+		t.rows.Examples = append(t.rows.Examples, columns.Example{Offset: offset, Reason: string(why.Reason), Text: errorText(why)})
+	}
+}
+
 // hint is what can be done about a record that is no row. A batch that failed is open, and is finished by whatever the job
 // says when it is tried again.
 func (t *Typed) hint(why *malformed.Error) string {
@@ -272,12 +313,12 @@ func (t *Typed) hint(why *malformed.Error) string {
 	}
 	switch why.Reason {
 	case malformed.Tombstone:
-		return "set value.onTombstone to drop, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
+		return "set value.onTombstone to drop or deadLetter, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
 	case malformed.Unknown:
-		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore" + then
+		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore or deadLetter" + then
 	}
-	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
-		", which makes such records rows of nulls" + then
+	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to deadLetter, which sends such records to deadLetter.table, or to null" + without +
+		", which makes them rows of nulls" + then
 }
 
 func (t *Typed) appendNulls(typed []columns.Array) {

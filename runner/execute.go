@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"sluice/batch"
+	"sluice/columns"
 )
 
 // Executor carries out tasks: Kafka to data files. It needs nothing but the task, so another process may run it.
@@ -18,6 +19,10 @@ type Executor struct {
 	Sink   Sink
 	// NewDecoder makes the decoder of one task.
 	NewDecoder NewDecoder
+	// DeadLetters is the table of dead letters of a name, for tasks that have them; DeadLetterSchema is what decoders say of
+	// one.
+	DeadLetters      func(table string) Sink
+	DeadLetterSchema columns.Schema
 	// Advanced is told of records that were read and handed to the files. Optional; called from several goroutines.
 	Advanced func(records int64)
 }
@@ -47,8 +52,13 @@ func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskRe
 	for i, p := range task.Pieces {
 		result.Pieces[i] = batch.PieceResult{Piece: p, Position: p.From}
 	}
-	if err := e.drain(ctx, reader, decoder, writer, result); err != nil {
+	rejects := &rejects{executor: e, task: task, attempt: attempt}
+	defer rejects.abort()
+	if err := e.drain(ctx, reader, decoder, outputs{writer, rejects}, result); err != nil {
 		return nil, fmt.Errorf("task %d of batch %d: %w", task.Index, task.Batch, err)
+	}
+	if result.DeadLetters, err = rejects.close(ctx); err != nil {
+		return nil, fmt.Errorf("finish the dead letters of task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
 	if result.Files, err = writer.Close(ctx); err != nil {
 		return nil, fmt.Errorf("finish files of task %d of batch %d: %w", task.Index, task.Batch, err)
@@ -56,7 +66,13 @@ func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskRe
 	return result, nil
 }
 
-func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, writer Writer, result *batch.TaskResult) error {
+// outputs are where the records of a task go.
+type outputs struct {
+	rows    Writer
+	rejects *rejects
+}
+
+func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to outputs, result *batch.TaskResult) error {
 	for {
 		records, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -69,10 +85,16 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, wr
 		if err != nil {
 			return err
 		}
-		if err := writer.Write(ctx, rows); err != nil {
+		if err := to.rows.Write(ctx, rows); err != nil {
 			return err
 		}
 		piece := &result.Pieces[reader.Piece()]
+		if rows.Rejected != nil {
+			if err := to.rejects.write(ctx, rows.Rejected, records, piece); err != nil {
+				return err
+			}
+		}
+		note(result, records, rows)
 		piece.Delivered += int64(records.Rows)
 		piece.Rows += int64(rows.Rows)
 		piece.Nulled += int64(rows.Nulled)
