@@ -31,6 +31,9 @@ func valueOf(v *job.Value) batch.Value {
 	return value
 }
 
+// altersTable says whether records that are read so may alter the table.
+func altersTable(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }
+
 // checkValue asks the decoder about the settings of a job, so that what does not fit is found with its other mistakes.
 func checkValue(v *job.Value) []job.ValueProblem {
 	var problems []job.ValueProblem

@@ -72,6 +72,9 @@ type Typed struct {
 	kept []int
 	// required is a column that cannot be null, empty if there is none.
 	required string
+	// collector is the parser, if it is one.
+	collector collector
+	undecided error
 }
 
 // The columns about the record.
@@ -88,6 +91,7 @@ const (
 // NewTyped makes a decoder of values that parser reads. A choice that cannot work with the schema is a NotSetUp fault.
 func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 	t := &Typed{parser: parser, options: o, schema: slices.Clone(parser.Schema()), width: len(parser.Schema())}
+	t.collector, _ = parser.(collector)
 	for _, f := range t.schema {
 		if f.Required && t.required == "" {
 			t.required = f.Name
@@ -193,7 +197,7 @@ func (t *Typed) record(typed []columns.Array, records *columns.Records, row int)
 	}
 	err := t.parser.Append(typed, value)
 	if err == nil {
-		return true, nil
+		return true, t.collect(records, row)
 	}
 	var why *malformed.Error
 	if !errors.As(err, &why) {
