@@ -280,3 +280,18 @@ func rank(t columns.Type) int {
 	}
 	return 0
 }
+
+// NewColumns lists the columns that unknown fields become, each by its path: address.zip, items.element.sku.
+func NewColumns(unknown []Unknown) []columns.Field { return newColumns(nil, unknown) }
+
+func newColumns(path []string, unknown []Unknown) (fields []columns.Field) {
+	for i := range unknown {
+		u, here := &unknown[i], append(slices.Clip(path), unknown[i].Name)
+		if u.Known {
+			fields = append(fields, newColumns(here, u.Fields)...)
+		} else {
+			fields = append(fields, columns.Field{Name: shown(here), Type: u.Type()})
+		}
+	}
+	return fields
+}

@@ -47,7 +47,7 @@ func (r *run) jobValue() (batch.Value, error) {
 	return r.Widening.Widen(r.Value, r.table.Columns)
 }
 
-// read reads a plan into files, as value says. Fields that the schema lacks become columns where they may: the table is
+// readAs reads a plan into files, as value says. Fields that the schema lacks become columns where they may: the table is
 // altered, and then all is read again with them. A replay finds the same fields in the same records, and the columns there.
 // The table's own shape must be that of the rows before they are written, and no other run may have gone on meanwhile.
 func (r *run) readAs(ctx context.Context, plan *batch.Plan, value batch.Value, headers bool) (*reads, error) {
@@ -69,11 +69,21 @@ func (r *run) readAs(ctx context.Context, plan *batch.Plan, value batch.Value, h
 		if value, err = r.widen(value, batch.Fields(unknown)); err != nil {
 			return nil, err
 		}
-		r.Reporter.Notice("records have fields that the table lacks; they become columns, and the batch is read again", "batch", plan.Batch)
-		r.Reporter.Planned(plan.Batch, plan.Offsets(), -1, true)
+		r.Reporter.Notice("records have fields that the schema lacks; they become columns, and the batch is read again", "batch", plan.Batch)
+		r.Reporter.Advanced(-delivered(all.results))
 	}
 	return nil, &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("records of batch %d had fields beyond the schema each of the %d times that they were read", plan.Batch, mostRounds),
 		Hint: "this is a defect of sluice: keep the log; set value.onUnknownField to ignore to go on"}
+}
+
+// delivered counts the records that were read.
+func delivered(results []batch.TaskResult) (n int64) {
+	for i := range results {
+		for _, p := range results[i].Pieces {
+			n += p.Delivered
+		}
+	}
+	return n
 }
 
 // reads is what became of reading a plan.
