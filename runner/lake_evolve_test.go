@@ -110,11 +110,12 @@ func bare(v any) any {
 		}
 		return r.RatString()
 	case []any:
-		out := []any{}
+		out, some := []any{}, false
 		for _, e := range v {
-			out = append(out, bare(e))
+			e = bare(e)
+			out, some = append(out, e), some || e != nil
 		}
-		if len(out) > 0 {
+		if some {
 			return out
 		}
 	case map[string]any:
