@@ -92,6 +92,29 @@ func (u *Unknowns) Add(way []columns.Field, name string, t columns.Type, sibling
 	return u.merge(in, unknownOf(&f, at), path)
 }
 
+// Take notes what a writer's schema has beyond the schema of the rows, from a record that was written so: fields as
+// decoders of such formats give them, in which structs, lists and maps of the schema hold only what is new.
+func (u *Unknowns) Take(schema, fields []columns.Field, at Place) error {
+	return u.take(nil, schema, fields, at)
+}
+
+func (u *Unknowns) take(way, schema, fields []columns.Field, at Place) error {
+	for i := range fields {
+		f := &fields[i]
+		k := slices.IndexFunc(schema, func(g columns.Field) bool { return g.Name == f.Name })
+		var err error
+		if k < 0 {
+			err = u.Add(way, f.Name, f.Type, schema, at)
+		} else if has := &schema[k]; has.Type.Kind == f.Type.Kind {
+			err = u.take(append(slices.Clip(way), *has), has.Type.Fields, f.Type.Fields, at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sameButCase says whether an engine that does not heed case takes two names for one.
 func sameButCase(a, b string) bool {
 	return strings.EqualFold(a, b) || strings.ToLower(a) == strings.ToLower(b)

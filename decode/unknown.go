@@ -100,6 +100,10 @@ func (c *collecting) Collect(at batch.Place) error {
 }
 
 func (c *collecting) look(s *sighting, name []byte, at batch.Place) error {
+	switch string(s.value) {
+	case "null", "[]", "{}": // most of what is never decided, record after record
+		return nil
+	}
 	t, err := json.InferAtMost(s.value, batch.MostNewColumns)
 	if err == nil && t.Kind == 0 {
 		return nil
