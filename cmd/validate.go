@@ -198,11 +198,14 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 	if !table.Exists {
 		return true, l.sink.TableName() + " is not there yet; the first run creates it", nil
 	}
-	d, err := l.decoder(ctx)
-	if err != nil {
+	if err := l.settle(ctx); err != nil {
 		return true, "", err
 	}
-	if err := l.sink.Fits(ctx, d.Schema()); err != nil {
+	value, err := l.valueFor(table)
+	if err == nil {
+		err = l.takes(ctx, value, l.job.Source.IncludeHeaders)
+	}
+	if err != nil {
 		return true, "", err
 	}
 	detail = fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location)

@@ -77,6 +77,9 @@ type Typed struct {
 	required string
 	// framed are those of the parsers that need the records' headers.
 	framed []*framed
+	// collector is the parser, if it is one.
+	collector collector
+	undecided error
 }
 
 // The columns about the record.
@@ -93,6 +96,7 @@ const (
 // NewTyped makes a decoder of values that parser reads. A choice that cannot work with the schema is a NotSetUp fault.
 func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 	t := &Typed{parser: parser, options: o, schema: slices.Clone(parser.Schema()), width: len(parser.Schema())}
+	t.collector, _ = parser.(collector)
 	for _, f := range t.schema {
 		if f.Required && t.required == "" {
 			t.required = f.Name
@@ -219,7 +223,7 @@ func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) 
 	}
 	err := t.parser.Append(typed, value)
 	if err == nil {
-		return true, nil
+		return true, t.collect(records, row)
 	}
 	why, err := reasonOf(err, records, row)
 	if err != nil {

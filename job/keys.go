@@ -143,10 +143,11 @@ var keys = []*Key{
 		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop", "deadLetter"}, also: []string{"tombstones"},
 		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it; " +
 			"`deadLetter` puts it into `deadLetter.table`."}),
-	key(onUnknownPath, func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "deadLetter"), Key{
-		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "deadLetter"}, also: []string{"unknownFields"},
+	key(onUnknownPath, func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "deadLetter", "addColumn"), Key{
+		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "deadLetter", "addColumn"}, also: []string{"unknownFields"},
 		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed; " +
-			"`deadLetter` puts it into `deadLetter.table`, whatever `onMalformed` says."}),
+			"`deadLetter` puts it into `deadLetter.table`, whatever `onMalformed` says. " +
+			"`addColumn` adds a column to the table, and is the one setting with which sluice alters it: columns of `value.schema` that the table lacks are added too, types widened, columns made optional."}),
 	key(maxBadPath, func(j *Job) *int64 { return &j.Value.MaxBadRecords }, limit(1), Key{
 		Class: NextBatch, Default: none, Unit: "records", also: []string{"badRecordsLimit"},
 		Doc: "A batch with more malformed records than this fails with exit code 14, and nothing of it is in any table. Tombstones are malformed only where `onTombstone` is `keep` and a column is `NOT NULL`."}),
