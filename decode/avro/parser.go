@@ -14,15 +14,11 @@ type Parser struct {
 	schema  columns.Schema
 	root    []step
 	unknown []columns.Field
-	// unknownIn is what is new in the root's type.
-	unknownIn []columns.Field
 	// spread says that the root's fields are the columns; around then stands for the column that they would be in.
 	spread bool
 	around [1]columns.Array
-	// void says that a value of no bytes is one; least is how many it has at least.
-	void   bool
-	least  int
-	weight int
+	// least is how many bytes a value has at least; weight is how many values a row has.
+	least, weight int
 
 	b []byte
 	// room is how many more values may be appended for which the value in hand has no bytes.
