@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sluice/columns"
 	"sluice/decode/malformed"
@@ -60,8 +61,21 @@ func (p *Parser) Append(dst []columns.Array, value []byte) error {
 		p.fail(malformed.Syntax, i, "%d bytes are left after the value", len(value)-i)
 	}
 	err := p.fault
+	err.Detail += framed(value)
 	err.Path, err.Excerpt = p.where(), malformed.Excerpt(value, err.Position)
 	return &err
+}
+
+// framed says what a malformed value may be instead: the usual mistake is that of how values are framed.
+func framed(value []byte) string {
+	for head, kind := range map[string]string{
+		"Obj\x01": "of a container file", "\xc3\x01": "of a single-object encoding", "\x00\x00": "with a schema registry's header",
+	} {
+		if len(value) > 5 && strings.HasPrefix(string(value[:4]), head) {
+			return "; the first bytes are as those of a value " + kind
+		}
+	}
+	return ""
 }
 
 // datum reads the value, and returns where it ends, -1 if it is malformed.
@@ -75,7 +89,7 @@ func (p *Parser) datum(dst []columns.Array) int {
 	if root := &p.root[0]; root.op == opRecord && !root.optional {
 		return p.record(root, dst, 0)
 	}
-	p.around[0].Len, p.around[0].Children = 0, dst
+	p.around[0] = columns.Array{Kind: columns.Struct, Len: dst[0].Len, Children: dst}
 	i := p.fields(p.root, p.around[:], 0)
 	p.around[0].Children = nil
 	return i
