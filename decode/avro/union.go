@@ -24,30 +24,35 @@ func (r *resolver) union(n *node, f *columns.Field, path string) (step, *columns
 		return s, extra, err
 	}
 	s := step{op: opUnion, union: n}
-	var first error
 	var extra *columns.Type
+	var refused error
+	reads := false
 	for _, b := range n.branches {
-		branch, inner, err := step{op: opNull, typ: &f.Type, required: f.Required, weight: weightOf(&f.Type)}, (*columns.Type)(nil), error(nil)
-		if b.kind != kindNull {
-			if branch, inner, err = r.value(b, f, path); err != nil {
-				branch = step{op: opRefuse, refuses: fmt.Sprintf("the union has %s, and the column is %s", b, typeName(&f.Type))}
-				first = orFirst(first, err)
-			}
+		branch, inner, err := r.branch(b, f, path)
+		if err != nil && refused == nil {
+			refused = err
 		}
+		reads = reads || err == nil && branch.op != opNull
 		extra = merge(extra, inner)
 		s.steps = append(s.steps, branch)
 	}
-	if first != nil && !slices.ContainsFunc(s.steps, func(b step) bool { return b.op != opRefuse && b.op != opNull }) {
-		return s, nil, first
+	if !reads && refused != nil {
+		return s, nil, refused
 	}
 	return s, extra, nil
 }
 
-func orFirst(first, err error) error {
-	if first != nil {
-		return first
+// branch compiles one type of a union for a column. One that does not become the column's comes with the error, and as a
+// step that refuses values.
+func (r *resolver) branch(b *node, f *columns.Field, path string) (step, *columns.Type, error) {
+	if b.kind == kindNull {
+		return step{op: opNull, typ: &f.Type, required: f.Required, weight: weightOf(&f.Type)}, nil, nil
 	}
-	return err
+	s, extra, err := r.value(b, f, path)
+	if err != nil {
+		return step{op: opRefuse, refuses: fmt.Sprintf("the union has %s, which does not become %s", b, typeName(&f.Type))}, nil, err
+	}
+	return s, extra, nil
 }
 
 // merge puts what two types of a union have beyond a column into one.
@@ -185,10 +190,7 @@ func (r *resolver) matchMembers(values []*node, f *columns.Field, path string) [
 			t, _, err := (&mapper{left: mostColumns}).typeOf(n, "")
 			return err == nil && same(&t, &c.Type)
 		},
-		func(n *node, c *columns.Field) bool {
-			_, _, err := r.value(n, c, path)
-			return err == nil && (n.kind != kindRecord || sharesName(n, c))
-		},
+		func(n *node, c *columns.Field) bool { return r.fits(n, c, path) },
 	}
 	for _, fit := range fits {
 		for _, inPlace := range []bool{true, false} {
@@ -202,6 +204,23 @@ func (r *resolver) matchMembers(values []*node, f *columns.Field, path string) [
 		}
 	}
 	return found
+}
+
+// pair is a type and a column.
+type pair struct {
+	node *node
+	to   *columns.Field
+}
+
+// fits reports whether a type can be read into a member. It remembers, since unions within unions ask again and again.
+func (r *resolver) fits(n *node, c *columns.Field, path string) bool {
+	known, asked := r.fitting[pair{n, c}]
+	if !asked {
+		_, _, err := r.value(n, c, path)
+		known = err == nil && (n.kind != kindRecord || sharesName(n, c))
+		r.fitting[pair{n, c}] = known
+	}
+	return known
 }
 
 // same compares what the types hold, not what is said of them.
