@@ -43,6 +43,7 @@ var layers = map[string]layer{
 	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/ddl":           {imports: []string{"columns"}, std: true},
 	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
+	"decode/jsonschema":    {imports: []string{"columns"}, std: true},
 	"decode/malformed":     {std: true},
 	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
 	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server

@@ -111,6 +111,49 @@ func TestSchemasThatNeverEndAreBounded(t *testing.T) {
 	}
 }
 
+// Each of 45 unions, one in the other, is tried with each member that it may fill.
+func TestUnionsWithinUnionsAreCompiledInTime(t *testing.T) {
+	inner, ddl := `"int"`, "INT"
+	for i := range 45 {
+		inner = fmt.Sprintf(`["null","string",{"type":"record","name":"N%d","fields":[{"name":"f","type":%s}]}]`, i, inner)
+		ddl = "STRUCT<member0: BINARY, member1: STRUCT<more: INT, f: " + ddl + ">>"
+	}
+	p := mustCompile(t, record(field("a", inner)), "a "+ddl, avro.Options{})
+	dst := columns.Make(p.Schema())
+	if err := p.Append(dst, []byte{4, 0}); err != nil || !strings.HasPrefix(values(p, dst), "[[[<nil>(<nil>),[<nil>(<nil>),<nil>(<nil>),],],],]") {
+		t.Errorf("got %s, %v", values(p, dst), err)
+	}
+}
+
+func TestTextOfEveryLengthIsCopiedExactly(t *testing.T) {
+	p := mustCompile(t, record(field("s", `"string"`), field("x", `{"type":"fixed","name":"F","size":16}`)), "s STRING NOT NULL", avro.Options{})
+	last := mustCompile(t, record(field("s", `"string"`)), "s STRING NOT NULL", avro.Options{})
+	dst := columns.Make(p.Schema())
+	var want []string
+	for size := range 40 {
+		for at := range size + 1 {
+			for _, piece := range []string{"", "é", "€", "\x00"} {
+				text := strings.Repeat("a", at) + piece + strings.Repeat("b", size-at)
+				value := append(binary.AppendVarint(nil, int64(len(text))), text...)
+				if err := errors.Join(p.Append(dst, append(slices.Clone(value), make([]byte, 16)...)), last.Append(dst, value)); err != nil {
+					t.Fatalf("%q: %v", text, err)
+				}
+				want = append(want, text, text)
+			}
+			text := strings.Repeat("a", at) + "\x80" + strings.Repeat("b", size-at)
+			value := append(binary.AppendVarint(nil, int64(len(text))), text...)
+			if p.Append(dst, append(value, make([]byte, 16)...)) == nil {
+				t.Fatalf("%q is text", text)
+			}
+		}
+	}
+	for i, text := range want {
+		if got := string(dst[0].Bytes(i)); got != text {
+			t.Fatalf("row %d: got %q, want %q", i, got, text)
+		}
+	}
+}
+
 func TestManyKeysOfAMapAreTold(t *testing.T) {
 	p := mustCompile(t, record(field("m", `{"type":"map","values":"null"}`)), "m MAP<STRING, INT>", avro.Options{})
 	encode := func(last string) []byte {

@@ -20,43 +20,46 @@ func Compile(writer *Schema, to columns.Schema, o Options) (*Parser, error) {
 	if len(to) == 0 {
 		return nil, errors.New("avro: there are no columns to read into")
 	}
-	p, err := compile(writer, columns.Field{Type: columns.Type{Kind: columns.Struct, Fields: to}, Required: true}, o)
+	p, extra, err := compile(writer, columns.Field{Type: columns.Type{Kind: columns.Struct, Fields: to}, Required: true}, o)
 	if err != nil {
 		return nil, err
 	}
-	p.schema, p.spread, p.unknown = to, true, p.unknownIn
+	p.schema, p.spread = to, true
+	if extra != nil {
+		p.unknown = extra.Fields
+	}
 	return p, nil
 }
 
 // CompileValue makes a parser of values that were written with any schema, which fills a single column.
 func CompileValue(writer *Schema, to columns.Field, o Options) (*Parser, error) {
-	p, err := compile(writer, to, o)
+	p, extra, err := compile(writer, to, o)
 	if err != nil {
 		return nil, err
 	}
 	p.schema = columns.Schema{to}
-	if len(p.unknownIn) > 0 {
-		p.unknown = []columns.Field{{Name: to.Name, Type: columns.Type{Kind: to.Type.Kind, Fields: p.unknownIn}}}
+	if extra != nil {
+		p.unknown = []columns.Field{{Name: to.Name, Type: *extra}}
 	}
 	return p, nil
 }
 
-func compile(writer *Schema, to columns.Field, o Options) (*Parser, error) {
-	r := resolver{cut: o.CutFractions}
+func compile(writer *Schema, to columns.Field, o Options) (*Parser, *columns.Type, error) {
+	r := resolver{cut: o.CutFractions, fitting: map[pair]bool{}}
 	root, extra, err := r.value(writer.root, &to, to.Name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	root.name = to.Name
-	p := &Parser{root: []step{root}, void: writer.root.weigh().void, least: writer.root.weigh().least, weight: weightOf(&to.Type)}
-	if extra != nil {
-		p.unknownIn = extra.Fields
-	}
-	return p, nil
+	return &Parser{root: []step{root}, least: writer.root.weigh().least, weight: weightOf(&to.Type)}, extra, nil
 }
 
 // resolver holds a writer's types against columns.
-type resolver struct{ cut bool }
+type resolver struct {
+	cut bool
+	// fitting are the answers of fits.
+	fitting map[pair]bool
+}
 
 // value compiles how a value of n becomes one of column f. extra is what the writer has and the column lacks: a struct,
 // list or map that holds only that, or nil.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sluice/columns"
 	"sluice/decode/malformed"
@@ -14,15 +15,11 @@ type Parser struct {
 	schema  columns.Schema
 	root    []step
 	unknown []columns.Field
-	// unknownIn is what is new in the root's type.
-	unknownIn []columns.Field
 	// spread says that the root's fields are the columns; around then stands for the column that they would be in.
 	spread bool
 	around [1]columns.Array
-	// void says that a value of no bytes is one; least is how many it has at least.
-	void   bool
-	least  int
-	weight int
+	// least is how many bytes a value has at least; weight is how many values a row has.
+	least, weight int
 
 	b []byte
 	// room is how many more values may be appended for which the value in hand has no bytes.
@@ -64,8 +61,21 @@ func (p *Parser) Append(dst []columns.Array, value []byte) error {
 		p.fail(malformed.Syntax, i, "%d bytes are left after the value", len(value)-i)
 	}
 	err := p.fault
+	err.Detail += framed(value)
 	err.Path, err.Excerpt = p.where(), malformed.Excerpt(value, err.Position)
 	return &err
+}
+
+// framed says what a malformed value may be instead: the usual mistake is that of how values are framed.
+func framed(value []byte) string {
+	for head, kind := range map[string]string{
+		"Obj\x01": "of a container file", "\xc3\x01": "of a single-object encoding", "\x00\x00": "with a schema registry's header",
+	} {
+		if len(value) > 5 && strings.HasPrefix(string(value[:4]), head) {
+			return "; the first bytes are as those of a value " + kind
+		}
+	}
+	return ""
 }
 
 // datum reads the value, and returns where it ends, -1 if it is malformed.
@@ -79,7 +89,7 @@ func (p *Parser) datum(dst []columns.Array) int {
 	if root := &p.root[0]; root.op == opRecord && !root.optional {
 		return p.record(root, dst, 0)
 	}
-	p.around[0].Len, p.around[0].Children = 0, dst
+	p.around[0] = columns.Array{Kind: columns.Struct, Len: dst[0].Len, Children: dst}
 	i := p.fields(p.root, p.around[:], 0)
 	p.around[0].Children = nil
 	return i

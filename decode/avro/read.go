@@ -3,7 +3,6 @@ package avro
 import (
 	"encoding/binary"
 	"math"
-	"unicode/utf8"
 
 	"sluice/columns"
 	"sluice/decode/malformed"
@@ -17,28 +16,31 @@ func (p *Parser) fields(steps []step, arrays []columns.Array, i int) int {
 		s := &steps[k]
 		a := &arrays[s.column]
 		if s.optional {
-			var present bool
-			if present, i = p.present(s, a, i); i < 0 {
-				return p.in(s)
-			}
-			if !present {
-				continue
+			if i < len(b) && b[i] == s.valueAt {
+				i++
+			} else {
+				var present bool
+				if present, i = p.present(s, a, i); i < 0 {
+					return p.in(s)
+				}
+				if !present {
+					continue
+				}
 			}
 		}
 		switch s.op {
 		case opString:
-			from, until := p.span(s, i)
-			if until < 0 {
+			if i = p.text(s, a, i); i < 0 {
 				return -1
 			}
-			text := b[from:until]
-			if !valid(text) {
-				return p.refuse(s, malformed.Encoding, from, "the text is not UTF-8")
-			}
-			appendBytes(a, text)
-			i = until
 		case opInt32:
-			u, next := varint(b, i)
+			var u uint64
+			next := i + 1
+			if i < len(b) && b[i] < 0x80 {
+				u = uint64(b[i])
+			} else {
+				u, next = longVarint(b, i)
+			}
 			v := zigzag(u)
 			if next < 0 || v < s.low || v > s.high || next-i > s.most {
 				return p.badInteger(s, i)
@@ -47,7 +49,13 @@ func (p *Parser) fields(steps []step, arrays []columns.Array, i int) int {
 			appendPresent(a)
 			i = next
 		case opInt64:
-			u, next := varint(b, i)
+			var u uint64
+			next := i + 1
+			if i < len(b) && b[i] < 0x80 {
+				u = uint64(b[i])
+			} else {
+				u, next = longVarint(b, i)
+			}
 			v := zigzag(u)
 			if next < 0 || v < s.low || v > s.high || next-i > s.most {
 				return p.badInteger(s, i)
@@ -125,41 +133,8 @@ func (p *Parser) other(s *step, arrays []columns.Array, i int) int {
 	return p.integer(s, a, i)
 }
 
-// appendPresent closes a present row.
-func appendPresent(a *columns.Array) {
-	if len(a.Validity) > 0 {
-		a.AppendPresent()
-		return
-	}
-	a.Len++
-}
-
-// appendBytes is Array.AppendBytes, which the compiler does not inline.
-func appendBytes(a *columns.Array, value []byte) {
-	if len(a.Offsets) == 0 {
-		a.Offsets = append(a.Offsets, 0)
-	}
-	a.Data = append(a.Data, value...)
-	a.Offsets = append(a.Offsets, int32(len(a.Data)))
-	appendPresent(a)
-}
-
-// valid reports whether text is UTF-8. Most text is short and ASCII.
-func valid(text []byte) bool { return utf8.Valid(text) }
-
 // present reads which of null and a type a union has, and appends the null.
 func (p *Parser) present(s *step, a *columns.Array, i int) (bool, int) {
-	if i < len(p.b) {
-		switch p.b[i] {
-		case s.valueAt:
-			return true, i + 1
-		case s.nullAt:
-			if !p.nothing(s, a, i, true) {
-				return false, -1
-			}
-			return false, i + 1
-		}
-	}
 	u, next := varint(p.b, i)
 	switch v := zigzag(u); {
 	case next < 0:

@@ -175,3 +175,29 @@ func TestANewFieldHasItsTypeWhileItsValuesAreNull(t *testing.T) {
 		t.Errorf("got %s and %s", first, second)
 	}
 }
+
+// A topic of several kinds of events has a union at its root.
+func TestARootThatIsAUnionFillsColumnsRowByRow(t *testing.T) {
+	a, c := `{"type":"record","name":"A","fields":[{"name":"a","type":"int"}]}`, `{"type":"record","name":"C","fields":[{"name":"c","type":"string"}]}`
+	p := mustCompile(t, `[`+a+`,`+c+`]`, "", avro.Options{})
+	dst := columns.Make(p.Schema())
+	for _, hex := range []string{"0002", "020278", "0004"} {
+		if err := p.Append(dst, b(t, hex)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Append(dst, b(t, "0280")); err == nil || !strings.HasPrefix(err.Error(), "member1.c: ") {
+		t.Errorf("got %v", err)
+	}
+	if got := values(p, dst); got != `[[[int32(1),],<nil>(<nil>),],[<nil>(<nil>),["x",],],[[int32(2),],<nil>(<nil>),],]` {
+		t.Errorf("got %s", got)
+	}
+	p = mustCompile(t, `["null",`+a+`]`, "", avro.Options{})
+	dst = columns.Make(p.Schema())
+	if err := p.Append(dst, b(t, "0202")); err != nil {
+		t.Error(err)
+	}
+	if err := p.Append(dst, b(t, "00")); err == nil || !strings.Contains(err.Error(), "(null, at byte 0)") || values(p, dst) != "[[int32(1),],]" {
+		t.Errorf("got %v, %s", err, values(p, dst))
+	}
+}

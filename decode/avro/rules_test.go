@@ -321,3 +321,39 @@ func TestFractionsAreCutWhereThatIsWanted(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// https://github.com/parquet-go/parquet-go/issues/459, https://github.com/apache/iceberg/issues/6516 and
+// https://github.com/apache/arrow/issues/50182: what is done with NaN and the infinities later needs them here as they are.
+func TestNumbersThatAreNoneAreKept(t *testing.T) {
+	p := mustCompile(t, record(field("x", `"double"`)), "", avro.Options{})
+	dst := columns.Make(p.Schema())
+	for _, hex := range []string{"000000000000f87f", "000000000000f0ff", "0000000000000080", "000000000000f07f"} {
+		if err := p.Append(dst, b(t, hex)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := values(p, dst); got != "[[float64(NaN),],[float64(-Inf),],[float64(-0),],[float64(+Inf),],]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// https://github.com/apache/iceberg/issues/17652: a null that the writer wrote is null, whatever the default.
+func TestNullIsNotTheDefault(t *testing.T) {
+	p := mustCompile(t, record(`{"name":"n","type":["int","null"],"default":7}`), "", avro.Options{})
+	dst := columns.Make(p.Schema())
+	if err := errors.Join(p.Append(dst, b(t, "02")), p.Append(dst, b(t, "000e"))); err != nil || values(p, dst) != "[[<nil>(<nil>),],[int32(7),],]" {
+		t.Errorf("got %s, %v", values(p, dst), err)
+	}
+}
+
+func TestAValueInAnotherFrameIsNamedAsOne(t *testing.T) {
+	p := mustCompile(t, record(field("n", `"long"`)), "", avro.Options{})
+	for hex, want := range map[string]string{
+		"4f626a01 0416": "container file", "c301 0011223344556677 02": "single-object encoding", "00 0000002a 02": "a schema registry's header", "02 0000000000": "after the value", "0000": "after the value",
+	} {
+		err := p.Append(columns.Make(p.Schema()), b(t, hex))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", hex, err, want)
+		}
+	}
+}

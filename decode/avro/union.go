@@ -185,10 +185,7 @@ func (r *resolver) matchMembers(values []*node, f *columns.Field, path string) [
 			t, _, err := (&mapper{left: mostColumns}).typeOf(n, "")
 			return err == nil && same(&t, &c.Type)
 		},
-		func(n *node, c *columns.Field) bool {
-			_, _, err := r.value(n, c, path)
-			return err == nil && (n.kind != kindRecord || sharesName(n, c))
-		},
+		func(n *node, c *columns.Field) bool { return r.fits(n, c, path) },
 	}
 	for _, fit := range fits {
 		for _, inPlace := range []bool{true, false} {
@@ -202,6 +199,23 @@ func (r *resolver) matchMembers(values []*node, f *columns.Field, path string) [
 		}
 	}
 	return found
+}
+
+// pair is a type and a column.
+type pair struct {
+	node *node
+	to   *columns.Field
+}
+
+// fits reports whether a type can be read into a member. It remembers, since unions within unions ask again and again.
+func (r *resolver) fits(n *node, c *columns.Field, path string) bool {
+	known, asked := r.fitting[pair{n, c}]
+	if !asked {
+		_, _, err := r.value(n, c, path)
+		known = err == nil && (n.kind != kindRecord || sharesName(n, c))
+		r.fitting[pair{n, c}] = known
+	}
+	return known
 }
 
 // same compares what the types hold, not what is said of them.
