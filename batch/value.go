@@ -26,6 +26,8 @@ type Value struct {
 	// IncludeRawValue adds the bytes that the columns were read from.
 	IncludeRawValue bool      `json:"includeRawValue,omitempty"`
 	JSON            JSONValue `json:"json,omitzero"`
+	// CutFractions drops what is finer than a microsecond in times of avro and protobuf.
+	CutFractions bool `json:"cutFractions,omitempty"`
 	// Key says how keys become the column kafka_key.
 	Key Key `json:"key,omitzero"`
 	// DeadLetters is the table, in the catalog of the rows' table, for records that a policy sends there; empty if none does.

@@ -135,7 +135,7 @@ const (
 	avroV2 = `{"type":"record","name":"Order","fields":[{"name":"id","type":"int"},{"name":"tag","type":"string"},{"name":"name","type":["null","string"]}]}`
 )
 
-var orderColumns = []string{"id", "name", "kafka_offset"}
+var avroColumns = []string{"id", "name", "kafka_offset"}
 
 func TestAnAvroTopicBecomesColumnsByItsRegistry(t *testing.T) {
 	t.Parallel()
@@ -149,7 +149,7 @@ func TestAnAvroTopicBecomesColumnsByItsRegistry(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	p.run(t).has("summary", "rows", 2, "nulled", 0)
-	p.wantsShown(t, orderColumns, `1 "a" 0`, `9007199254740991 null 1`)
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `9007199254740991 null 1`)
 	if f, _ := p.table(t).Schema().FindFieldByName("id"); f.Doc != "as the shop knows it" || !f.Required {
 		t.Errorf("got %+v", f)
 	}
@@ -159,7 +159,7 @@ func TestAnAvroTopicBecomesColumnsByItsRegistry(t *testing.T) {
 	k.say(t, framedBy(v2, datum(3, "t", 1, "c")), framedBy(v1, datum(4, 1, "d")))
 	p.do(t, "plan").wants(0).mentions("orders-value version 2", "tag")
 	p.run(t).has("summary", "rows", 2).mentions("no column for", "tag")
-	p.wantsShown(t, orderColumns, `1 "a" 0`, `9007199254740991 null 1`, `3 "c" 2`, `4 "d" 3`)
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `9007199254740991 null 1`, `3 "c" 2`, `4 "d" 3`)
 	p.do(t, "validate").wants(0).mentions("tag")
 	p.with("--set", "value.onUnknownField=fail").do(t, "run").wants(0) // there is nothing to read
 	k.say(t, framedBy(v2, datum(5, "t", 0)))
@@ -188,7 +188,7 @@ func TestAReplayMakesTheRowsThatWerePlannedWhateverTheRegistrySaysNow(t *testing
 	r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"more","type":"int"}]}`)
 	k.say(t, framedBy(v1, datum(3, 1, "c")))
 	p.run(t).has("summary", "batches", 2, "rows", 3)
-	p.wantsShown(t, orderColumns, `1 "a" 0`, `2 null 1`, `3 null 2`) // the third has the columns of the newest schema
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `2 null 1`, `3 null 2`) // the third has the columns of the newest schema
 	p.proves(t, "proved", 3)
 }
 
@@ -211,7 +211,7 @@ func TestARegistryThatIsDownEndsTheRunAndNothingIsLost(t *testing.T) {
 	given.do(t, "run").fails(1, "orders-0 at offset 1", "schema 1", "no leader")
 	r.fail(false)
 	given.run(t).has("summary", "rows", 1)
-	p.wantsShown(t, orderColumns, `1 "a" 0`, `2 null 1`)
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `2 null 1`)
 	p.proves(t, "proved", 2)
 }
 
@@ -294,5 +294,5 @@ func TestJSONWithTheColumnsOfAnAvroSchema(t *testing.T) {
 	p := newPipeline(t, k).with("--value-format", "json", "--set", "value.schemaFile="+filepath.Join(dir, "order.avsc"))
 	k.say(t, `{"id":1,"name":"a"}`)
 	p.run(t).has("summary", "rows", 1)
-	p.wantsShown(t, orderColumns, `1 "a" 0`)
+	p.wantsShown(t, avroColumns, `1 "a" 0`)
 }

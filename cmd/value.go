@@ -41,6 +41,7 @@ func givenValue(v *job.Value) batch.Value {
 		value.JSON = batch.JSONValue{TimestampFormat: v.JSON.TimestampFormat, DateFormat: v.JSON.DateFormat, ColumnFormats: v.JSON.ColumnFormats, TimeZone: v.JSON.TimeZone,
 			MaxDepth: int(v.JSON.MaxDepth), NumbersInText: v.JSON.NumbersInText, CutFractions: v.JSON.CutFractions}
 	}
+	value.CutFractions = v.Format == decode.FormatAvro && v.AvroCutFractions || v.Format == decode.FormatProtobuf && v.ProtobufCutFractions
 	if schema, err := ddl.Parse(value.Schema); err == nil { // what is wrong in it is reported as it was written
 		value.Schema = ddl.Format(schema)
 	}

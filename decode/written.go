@@ -197,8 +197,8 @@ type wanted struct {
 	// becomes.
 	schema columns.Schema
 	single bool
-	// strict makes records with fields that the schema does not have malformed.
-	strict bool
+	// strict makes records with fields that the schema does not have malformed; cut drops what is finer than a microsecond.
+	strict, cut bool
 }
 
 // reading is a compiled reader of one written schema.
@@ -214,11 +214,15 @@ func (want *wanted) compile(w written) (Parser, error) {
 	var err error
 	switch {
 	case w.avro != nil && want.single:
-		parser, err = avro.CompileValue(w.avro, columns.Field{Type: want.schema[0].Type}, avro.Options{})
+		parser, err = avro.CompileValue(w.avro, columns.Field{Type: want.schema[0].Type}, avro.Options{CutFractions: want.cut})
 	case w.avro != nil:
-		parser, err = avro.Compile(w.avro, want.schema, avro.Options{})
+		parser, err = avro.Compile(w.avro, want.schema, avro.Options{CutFractions: want.cut})
 	default:
-		parser, err = protobuf.Compile(w.message, want.schema, protobuf.Options{})
+		o := protobuf.Options{CutFractions: want.cut}
+		if want.strict { // of a message that is newer than the schema
+			o.Unknown = func(string, int32, []byte) bool { return false }
+		}
+		parser, err = protobuf.Compile(w.message, want.schema, o)
 	}
 	if err != nil {
 		return nil, plainly(err)

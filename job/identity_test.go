@@ -47,6 +47,8 @@ var samples = map[string][2]string{
 	keySchemaPath:                     {"BIGINT", "a INT"},
 	keySchemaFilePath:                 {"/a.ddl", "/b.ddl"},
 	messagePath:                       {"A", "B"},
+	"value.avro.cutFractions":         {"false", "true"},
+	"value.protobuf.cutFractions":     {"false", "true"},
 	framingPath:                       {"none", "confluent"},
 	subjectPath:                       {"a", "b"},
 	keyMessagePath:                    {"A", "B"},
@@ -104,8 +106,8 @@ func sampled(t *testing.T, path, value string) *Job {
 	case keySubjectPath:
 		base[keyFramingPath], base[registryURLPath] = "confluent", "https://registry"
 		delete(base, keySchemaPath)
-	case messagePath, keyMessagePath:
-		base[side], base[registryURLPath] = "protobuf", "https://registry"
+	case messagePath, keyMessagePath, "value.avro.cutFractions", "value.protobuf.cutFractions":
+		base[side], base[registryURLPath] = formats[0], "https://registry"
 	}
 	delete(base, path)
 	for p, v := range base {

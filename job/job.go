@@ -88,6 +88,8 @@ type Value struct {
 	MaxBadRatio     float64
 	IncludeRawValue bool
 	JSON            JSON
+	// AvroCutFractions and ProtobufCutFractions drop what is finer than a microsecond.
+	AvroCutFractions, ProtobufCutFractions bool
 	// Key is how the bytes of a record's key become the column kafka_key.
 	Key RecordKey
 

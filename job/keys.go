@@ -179,6 +179,12 @@ var keys = []*Key{
 	key("value.json.cutFractions", func(j *Job) *bool { return &j.Value.JSON.CutFractions }, truth, Key{
 		Class: NextBatch, Default: "false",
 		Doc: "Cuts what is finer than a microsecond off timestamps and times; without it such a record is malformed."}),
+	key("value.avro.cutFractions", func(j *Job) *bool { return &j.Value.AvroCutFractions }, truth, Key{
+		Class: NextBatch, Default: "false",
+		Doc: "Cuts what is finer than a microsecond off `timestamp-nanos`; without it such a record is malformed."}),
+	key("value.protobuf.cutFractions", func(j *Job) *bool { return &j.Value.ProtobufCutFractions }, truth, Key{
+		Class: NextBatch, Default: "false",
+		Doc: "Cuts what is finer than a microsecond off `google.protobuf.Timestamp`; without it such a record is malformed. Producers that take the time from their clock need it mostly."}),
 
 	key(keyFormatPath, func(j *Job) *string { return &j.Value.Key.Format }, oneOf(formats...), Key{
 		Class: NewQuery, Default: "raw", Allowed: formats, Flag: "key-format", also: []string{"keyFormat", "key.converter", "key.deserializer"},

@@ -21,8 +21,10 @@ func formatsFor(path string) (format string, formats []string) {
 	case keyMessagePath:
 		return keyFormatPath, []string{"protobuf"}
 	}
-	if strings.HasPrefix(path, "value.json.") {
-		return formatPath, []string{"json"}
+	for _, format := range []string{"json", "avro", "protobuf"} {
+		if strings.HasPrefix(path, "value."+format+".") {
+			return formatPath, []string{format}
+		}
 	}
 	return "", nil
 }
