@@ -63,8 +63,8 @@ type Commit struct {
 	Results []TaskResult
 	// TableUUID is the table that the plan was made for.
 	TableUUID string
-	// DeadLetters is set where the table is that of the dead letters and Results are theirs; nil for the rows' table.
-	DeadLetters *DeadLetterCommit
+	// DeadLetters are set where the table is one of dead letters and Results are theirs; nil for the rows' table.
+	DeadLetters *Letters
 	// Altered says how the table was altered for the batch; none for most.
 	Altered []string
 }

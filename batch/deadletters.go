@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-
-	"sluice/offsets"
 )
 
 // DeadLetterOutput is the shape of the table of dead letters that a task's files are written for. Its name is in the
@@ -126,13 +124,6 @@ type Letters struct {
 	Digest Digest `json:"digest"`
 }
 
-// DeadLetterCommit is what a commit to a table of dead letters has besides.
-type DeadLetterCommit struct {
-	Letters
-	// Main is the ledger of the rows' table before the batch, nil if it has none.
-	Main *Ledger
-}
-
 // DeadLetterResults are results with the dead letters for their rows: what a commit to their table takes.
 func DeadLetterResults(results []TaskResult) (letters []TaskResult, all Letters) {
 	for _, r := range results {
@@ -155,24 +146,6 @@ func DeadLetterResults(results []TaskResult) (letters []TaskResult, all Letters)
 // Ledger is the ledger of a commit's table after it, prior being the one before.
 func (c *Commit) Ledger(prior *Ledger) *Ledger {
 	l := Advance(prior, c.Plan, c.Query, c.Name, c.Run, c.Results)
-	if c.DeadLetters == nil {
-		return l
-	}
-	letters := c.DeadLetters.Letters
-	l.Letters = &letters
-	now := map[offsets.TopicPartition]int64{}
-	for _, r := range c.Results {
-		for _, p := range r.Pieces {
-			now[p.Range().TopicPartition] += p.Rows
-		}
-	}
-	for tp := range c.Plan.End {
-		a := l.Accounts[tp]
-		a.DeadLetters = now[tp]
-		if c.DeadLetters.Main != nil {
-			a.DeadLetters += c.DeadLetters.Main.Accounts[tp].DeadLetters
-		}
-		l.Accounts[tp] = a
-	}
+	l.Letters = c.DeadLetters
 	return l
 }

@@ -321,8 +321,8 @@ func (t *Typed) hint(why *malformed.Error) string {
 	case malformed.Unknown:
 		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore or deadLetter" + then
 	}
-	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to deadLetter, which sends such records to deadLetter.table, or to null" + without +
-		", which makes them rows of nulls" + then
+	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
+		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + then
 }
 
 func (t *Typed) appendNulls(typed []columns.Array) {

@@ -17,7 +17,7 @@ func (d *deal) sameLetters(applied *batch.Applied) error {
 	if applied.Ledger != nil && applied.Ledger.Letters != nil {
 		there = *applied.Ledger.Letters
 	}
-	if there == offered.Letters {
+	if there == *offered {
 		return nil
 	}
 	n, name := d.commit.Plan.Batch, d.sink.TableName()

@@ -162,7 +162,7 @@ func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, r
 		return nil
 	}
 	applied, err := r.commit(ctx, work.letters.sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: own,
-		TableUUID: work.letters.table.UUID, DeadLetters: &batch.DeadLetterCommit{Letters: all, Main: r.table.Applied.Ledger}})
+		TableUUID: work.letters.table.UUID, DeadLetters: &all})
 	if err != nil {
 		return r.overtakenBefore(ctx, plan, fmt.Errorf("dead letters: %w", err))
 	}
