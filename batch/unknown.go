@@ -84,7 +84,7 @@ func (u *Unknowns) Add(way []columns.Field, name string, t columns.Type, sibling
 	}
 	seen := slices.ContainsFunc(*in, func(f Unknown) bool { return f.Name == name })
 	for i := range siblings {
-		if !seen && sameButCase(siblings[i].Name, name) {
+		if !seen && SameButCase(siblings[i].Name, name) {
 			return twins(path, siblings[i].Name, name, Place{}, at)
 		}
 	}
@@ -115,10 +115,11 @@ func (u *Unknowns) take(way, schema, fields []columns.Field, at Place) error {
 	return nil
 }
 
-// sameButCase says whether an engine that does not heed case takes two names for one.
-func sameButCase(a, b string) bool {
-	return strings.EqualFold(a, b) || strings.ToLower(a) == strings.ToLower(b)
-}
+// SameButCase says whether an engine that does not heed case takes two names for one. Engines differ in how they go about
+// it, so both ways count: letters that fold to one, as ſ and s do, and letters with one lower case, as İ and i have.
+func SameButCase(a, b string) bool { return strings.EqualFold(a, b) || lower(a) == lower(b) }
+
+func lower(name string) string { return strings.ToLower(name) }
 
 // known is the node of a field of the schema.
 func known(in *[]Unknown, f *columns.Field) *Unknown {
@@ -159,7 +160,7 @@ func (u *Unknowns) merge(in *[]Unknown, found *Unknown, path []string) error {
 		switch {
 		case has.Name == found.Name:
 			return u.join(has, found, append(path, found.Name))
-		case sameButCase(has.Name, found.Name):
+		case SameButCase(has.Name, found.Name):
 			return twins(path, has.Name, found.Name, has.At, found.At)
 		}
 	}

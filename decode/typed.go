@@ -313,16 +313,20 @@ func (t *Typed) hint(why *malformed.Error) string {
 	}
 	if ofKey(why) {
 		return "correct key.format or key.schema if the key is right; if it is wrong, set value.onMalformed to null" + without +
-			", which makes such records rows of nulls" + then
+			", which makes such records rows of nulls, or to deadLetter" + then
 	}
 	switch why.Reason {
 	case malformed.Tombstone:
 		return "set value.onTombstone to drop or deadLetter, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
 	case malformed.Unknown:
-		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore or deadLetter" + then
+		return "add the field to value.schema, and the column to the table; or set value.onUnknownField to ignore, to deadLetter, or to addColumn, which adds both" + then
+	}
+	came := ""
+	if t.collector != nil {
+		came = "; a column that came from records keeps the type that its first batch gave it: for another, rename or drop it with any engine, and declare it in value.schema"
 	}
 	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
-		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + then
+		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + came + then
 }
 
 func (t *Typed) appendNulls(typed []columns.Array) {

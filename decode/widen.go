@@ -63,7 +63,7 @@ func union(fields, by []columns.Field) (all []columns.Field, added int) {
 	all = slices.Clone(fields)
 	for _, f := range by {
 		at := slices.IndexFunc(all, func(g columns.Field) bool {
-			return strings.EqualFold(g.Name, f.Name) || strings.ToLower(g.Name) == strings.ToLower(f.Name)
+			return batch.SameButCase(g.Name, f.Name)
 		})
 		switch {
 		case at < 0 && !f.Required && readable(f):
