@@ -138,6 +138,8 @@ var rules = []rule{
 	{"oneof, back again", "oneof o { int32 a = 1; string b = 2; }", "08 05 12 01 'x' 08 06", `{a: 6, b: null}`},
 	{"oneof, a message is merged", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; int32 y = 2; }", "0a 02 0801 0a 02 1002", "{a: {x: 1, y: 2}, b: null}"},
 	{"oneof, a message that was cleared is not", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; int32 y = 2; }", "0a 02 0801 10 05 0a 02 1002", "{a: {x: 0, y: 2}, b: null}"},
+	{"oneof, a message and then another member", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; N2 n = 3; } message N2 { int32 y = 1; }", "0a 06 0801 1a02 0805 10 05", "{a: null, b: 5}"},
+	{"oneof, a message inside of one that was cleared is gone", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; N2 n = 3; } message N2 { int32 y = 1; }", "0a 06 0801 1a02 0805 10 05 0a 00", "{a: {x: 0, n: null}, b: null}"},
 	{"oneof, none", "oneof o { int32 a = 1; string b = 2; }", "", "{a: null, b: null}"},
 
 	{"a group", proto2 + "message M { optional group G = 1 { optional int32 a = 1; } optional int32 b = 2; }", "0b 0805 0c 10 01", "{g: {a: 5}, b: 1}"},
