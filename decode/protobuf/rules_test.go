@@ -190,6 +190,7 @@ var rules = []rule{
 	{"Duration, the longest", "google.protobuf.Duration a = 1;", "0a 0d 0880bcaece9709 10ff93ebdc03", "{a: 315576000000.999999999}"},
 	{"Duration beyond", "google.protobuf.Duration a = 1;", "0a 07 0881bcaece9709", "overflow a at 9"},
 	{"Duration of two signs", "google.protobuf.Duration a = 1;", "0a 0d 0801 10 ffffffffffffffffff01", "format a at 15"},
+	{"Duration of two signs, negative", "google.protobuf.Duration a = 1;", "0a 0d 08 ffffffffffffffffff01 1001", "format a at 15"},
 	{"wrappers", "google.protobuf.Int32Value a = 1; google.protobuf.StringValue b = 2; google.protobuf.BoolValue c = 3;", "0a 02 0805 1a 00", "{a: 5, b: null, c: false}"},
 	{"wrappers in parts", "google.protobuf.Int32Value a = 1;", "0a 02 0805 0a 00", "{a: 5}"},
 	{"wrappers in a list", "repeated google.protobuf.UInt64Value a = 1;", "0a 00 0a 02 0805", "{a: [0, 5]}"},
