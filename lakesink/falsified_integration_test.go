@@ -173,8 +173,8 @@ func TestAFalseBoundInAManifestLosesRows(t *testing.T) {
 }
 
 // The comparison of scans would find statistics in a Parquet file that are false, whatever their type. Arrow cannot compare
-// UUIDs, and DuckDB looks at no statistics of UUIDs and booleans; of binary it looks at them as for fixed, but the columns
-// here are too alike in their first eight bytes.
+// UUIDs, and DuckDB looks at no statistics of UUIDs and booleans; binary is left out for DuckDB, as the values here are too
+// alike in their first eight bytes. Fixed is there in its place.
 func TestFalseStatisticsInAFileLoseRows(t *testing.T) {
 	rig.Python(t)
 	f := newFalsified(t, func(file *batch.DataFile, alter func(low, high *[]byte)) []int { return falsifyFooter(t, file, alter) })
