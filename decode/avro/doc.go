@@ -30,6 +30,7 @@
 //	  a field without a column            is passed over, and Parser.Unknown has it
 //	  a column without a field            null; where required, refused. A default of the writer's schema is not looked at: the writer wrote
 //	                                      the field
+//	  no column for any field             refused: rows of nulls are never what is meant
 //	  int for long, float for double      by value; string for binary and bytes for string likewise
 //	  int or long for float or double     by value; what the column could hold rounded only is malformed (lossy)
 //	  long for int                        by value; beyond the range malformed (overflow)

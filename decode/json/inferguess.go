@@ -147,7 +147,7 @@ func hides(r rune) bool {
 // unfit is why a name cannot be that of a column, empty if it can.
 func unfit(name string, chosen map[string]field, reserved []string) string {
 	if name == "" {
-		return "a column has a name"
+		return "a field without a name, which a column has"
 	}
 	if strings.ContainsFunc(name, hides) {
 		return "its name has characters that do not show"

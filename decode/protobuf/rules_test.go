@@ -203,6 +203,7 @@ var rules = []rule{
 	{"Struct of no bytes", "google.protobuf.Struct a = 1;", "0a 00", `{a: "{}"}`},
 	{"Struct, a key twice", "google.protobuf.Struct a = 1;", "0a 12 0a07 0a01'k' 1202 2001 0a07 0a01'k' 1202 2000", `{a: "{\"k\":false}"}`},
 	{"Value", "google.protobuf.Value a = 1;", "0a 09 11 000000000000f83f", `{a: "1.5"}`},
+	{"Value, what JSON escapes", "google.protobuf.Value a = 1;", "0a 0b 1a09 '\"\\/' 08 09 0a 0c 0d 7f", `{a: "\"\\\"\\\\/\\b\\t\\n\\f\\r\x7f\""}`},
 	{"Value, the last counts", "google.protobuf.Value a = 1;", "0a 05 2001 1a01'x'", `{a: "\"x\""}`},
 	{"Value that says nothing", "google.protobuf.Value a = 1;", "0a 00", `{a: "null"}`},
 	{"Value that is no number of JSON", "google.protobuf.Value a = 1;", "0a 09 11 000000000000f87f", "format a at 3"},
