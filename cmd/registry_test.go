@@ -234,6 +234,14 @@ func TestProtobufAndJSONByTheirRegistry(t *testing.T) {
 	k.say(t, framedBy(99, []byte(`{"id":1}`)))
 	p.run(t).has("summary", "rows", 1)
 	p.wantsShown(t, []string{"id"}, `1`)
+
+	k = embedded(t, "orders")
+	r.register("orders-value", "JSON", `{"type":"object","properties":{"id":{"type":"integer"},"at":{"type":"string","format":"date-time"}},"required":["id"]}`)
+	r.register("orders-key", "JSON", `{"type":"string"}`)
+	p = registered(t, k, r, "json").with("--set", "value.framing=confluent", "--key-format", "json", "--set", "key.framing=confluent")
+	k.produce(t, &kgo.Record{Topic: "orders", Key: []byte(framedBy(99, []byte(`"k"`))), Value: []byte(framedBy(99, []byte(`{"id":1,"at":"2026-01-02T03:04:05Z"}`)))})
+	p.run(t).has("summary", "rows", 1)
+	p.wantsShown(t, []string{"id", "at", "kafka_key"}, `1 "2026-01-02T03:04:05.000000Z" "k"`)
 }
 
 // Header-carried ids need the headers of records, though the rows have no column for them.
@@ -285,14 +293,17 @@ func TestAvroAndProtobufWithSchemasOfTheJob(t *testing.T) {
 	p.proves(t, "proved", 3)
 }
 
-// A schema file of JSON values may be an Avro schema, whose columns they then have.
-func TestJSONWithTheColumnsOfAnAvroSchema(t *testing.T) {
+func TestJSONWithTheColumnsOfAnotherLanguage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "order.avsc", avroV1)
-	k := embedded(t, "orders")
-	p := newPipeline(t, k).with("--value-format", "json", "--set", "value.schemaFile="+filepath.Join(dir, "order.avsc"))
-	k.say(t, `{"id":1,"name":"a"}`)
-	p.run(t).has("summary", "rows", 1)
-	p.wantsShown(t, avroColumns, `1 "a" 0`)
+	for name, text := range map[string]string{"order.avsc": avroV1, "order.json": `{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":["string","null"]}}}`, "order.ddl": "id BIGINT, name STRING"} {
+		write(t, dir, name, text)
+		k := embedded(t, "orders")
+		p := newPipeline(t, k).with("--value-format", "json", "--set", "value.schemaFile="+filepath.Join(dir, name))
+		k.say(t, `{"id":1,"name":"a"}`)
+		p.run(t).has("summary", "rows", 1)
+		p.wantsShown(t, avroColumns, `1 "a" 0`)
+	}
+	file := write(t, dir, "wrong.json", `{"type":"arry"}`)
+	newPipeline(t, &kafka{addr: "nobody.invalid:9092"}).with("--value-format", "json", "--set", "value.schemaFile="+file).do(t, "run").fails(64, "value.schemaFile: ", "an object with properties")
 }
