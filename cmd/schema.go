@@ -38,7 +38,7 @@ func (p *process) schemaCommand() *cli.Command {
 		Usage:       "make a schema for value.schema",
 		UsageText:   "sluice schema COMMAND [options]",
 		Description: "A schema says which columns the values of records become: docs/formats.md has its grammar.",
-		Subcommands: []*cli.Command{p.inferCommand()},
+		Subcommands: []*cli.Command{p.inferCommand(), p.convertCommand()},
 		Action:      needsSubcommand,
 	}
 }

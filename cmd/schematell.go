@@ -3,8 +3,6 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -45,14 +43,10 @@ func writeRemarks(w io.Writer, s *sample, found *decode.Inferred) error {
 		}
 		writeList(&b, h[1], lines)
 	}
-	if len(found.Formats) > 0 {
-		b.WriteString("options that the schema needs, below value.json.columnFormats in the job:\n")
-		for _, path := range slices.Sorted(maps.Keys(found.Formats)) {
-			fmt.Fprintf(&b, "  %s: %s\n", strconv.Quote(path), found.Formats[path])
-		}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return writeFormats(w, found.Formats)
 }
 
 // outcomeOf says what became of the sample.

@@ -182,6 +182,9 @@ func within(f *columns.Field, part int, inner *columns.Type) *columns.Type {
 func (r *resolver) record(n *node, f *columns.Field, path string) (step, *columns.Type, error) {
 	s := step{op: opRecord}
 	found, err := matchFields(n, f, path)
+	if err == nil && !n.weigh().void && slices.Max(found) < 0 {
+		err = fmt.Errorf("avro: %s has no column for any field of %s: names count with their case", orRoot(path), n)
+	}
 	if err != nil {
 		return s, nil, err
 	}

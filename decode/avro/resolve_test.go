@@ -72,7 +72,9 @@ func TestTypesThatDoNotBecomeTheColumnsAreRefusedBeforeAnyValue(t *testing.T) {
 		{field("a", `{"type":"array","items":"int"}`), "a MAP<STRING, INT>", "column a is map, and the writer has array"},
 		{field("a", address), "a STRUCT<c: STRING, x: INT NOT NULL>", "column a.x is required, and the writer does not have it"},
 		{field("a", `"int"`), "a INT, b INT NOT NULL", "column b is required, and the writer does not have it"},
-		{field("A", `"int"`), "a INT NOT NULL", "column a is required"},
+		{field("A", `"int"`) + "," + field("b", `"int"`), "a INT NOT NULL, b INT", "column a is required"},
+		{field("A", `"int"`), "a INT", "the schema has no column for any field of record R: names count with their case"},
+		{field("a", address), "a STRUCT<N: INT>", "column a has no column for any field of record A"},
 		{field("a", `"null"`), "a INT NOT NULL", "column a is required, and the writer has only null"},
 		{field("a", `["null","string"]`), "a INT", "column a is int, and the writer has string"},
 		{field("a", `["null","string","bytes"]`), "a INT", "column a is int, and the writer has string"},
@@ -191,6 +193,14 @@ func TestARootThatIsAUnionFillsColumnsRowByRow(t *testing.T) {
 	}
 	if got := values(p, dst); got != `[[[int32(1),],<nil>(<nil>),],[<nil>(<nil>),["x",],],[[int32(2),],<nil>(<nil>),],]` {
 		t.Errorf("got %s", got)
+	}
+	p = mustCompile(t, `[`+a+`,`+c+`]`, "c STRING, d INT", avro.Options{})
+	dst = columns.Make(p.Schema())
+	if err := p.Append(dst, b(t, "020278")); err != nil {
+		t.Error(err)
+	}
+	if err := p.Append(dst, b(t, "0002")); err == nil || !strings.Contains(err.Error(), "the union has record A, which does not become struct (type, at byte 1)") {
+		t.Errorf("got %v", err)
 	}
 	p = mustCompile(t, `["null",`+a+`]`, "", avro.Options{})
 	dst = columns.Make(p.Schema())

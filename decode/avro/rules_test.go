@@ -177,7 +177,7 @@ func TestMalformedValuesAreRefusedWithReasonPathAndPosition(t *testing.T) {
 		"micros for millis":           {field("a", logical("long", "timestamp-millis")), "", "aa99f7eaf5b5a406", "overflow", "a", 0, "is beyond what timestamptz"},
 		"nanos that would round":      {field("a", logical("long", "timestamp-nanos")), "", "02", "lossy", "a", 0, "finer than a microsecond"},
 		"uuid of other text":          {field("a", logical("string", "uuid")), "", "0278", "format", "a", 1, `"x" is not a UUID`},
-		"a union's type that is not":  {field("a", `["null","int","string"]`), "a INT", "040278", "type", "a", 1, "the union has string, and the column is int"},
+		"a union's type that is not":  {field("a", `["null","int","string"]`), "a INT", "040278", "type", "a", 1, "the union has string, which does not become int"},
 		"a member that is not":        {field("a", `["int","string"]`), "a STRUCT<member0: INT>", "020278", "type", "a", 1, "has no member"},
 		"skipped, cut off":            {field("z", `"string"`) + "," + field("a", `"int"`), "a INT", "0661", "syntax", "z", 0, "a length of 3"},
 		"skipped, a fixed cut off":    {field("z", fixed2) + "," + field("a", `"int"`), "a INT", "06", "syntax", "z", 0, "before fixed F"},

@@ -24,30 +24,35 @@ func (r *resolver) union(n *node, f *columns.Field, path string) (step, *columns
 		return s, extra, err
 	}
 	s := step{op: opUnion, union: n}
-	var first error
 	var extra *columns.Type
+	var refused error
+	reads := false
 	for _, b := range n.branches {
-		branch, inner, err := step{op: opNull, typ: &f.Type, required: f.Required, weight: weightOf(&f.Type)}, (*columns.Type)(nil), error(nil)
-		if b.kind != kindNull {
-			if branch, inner, err = r.value(b, f, path); err != nil {
-				branch = step{op: opRefuse, refuses: fmt.Sprintf("the union has %s, and the column is %s", b, typeName(&f.Type))}
-				first = orFirst(first, err)
-			}
+		branch, inner, err := r.branch(b, f, path)
+		if err != nil && refused == nil {
+			refused = err
 		}
+		reads = reads || err == nil && branch.op != opNull
 		extra = merge(extra, inner)
 		s.steps = append(s.steps, branch)
 	}
-	if first != nil && !slices.ContainsFunc(s.steps, func(b step) bool { return b.op != opRefuse && b.op != opNull }) {
-		return s, nil, first
+	if !reads && refused != nil {
+		return s, nil, refused
 	}
 	return s, extra, nil
 }
 
-func orFirst(first, err error) error {
-	if first != nil {
-		return first
+// branch compiles one type of a union for a column. One that does not become the column's comes with the error, and as a
+// step that refuses values.
+func (r *resolver) branch(b *node, f *columns.Field, path string) (step, *columns.Type, error) {
+	if b.kind == kindNull {
+		return step{op: opNull, typ: &f.Type, required: f.Required, weight: weightOf(&f.Type)}, nil, nil
 	}
-	return err
+	s, extra, err := r.value(b, f, path)
+	if err != nil {
+		return step{op: opRefuse, refuses: fmt.Sprintf("the union has %s, which does not become %s", b, typeName(&f.Type))}, nil, err
+	}
+	return s, extra, nil
 }
 
 // merge puts what two types of a union have beyond a column into one.

@@ -22,6 +22,10 @@ const (
 	knownJSON
 	// knownEmpty is any message without fields.
 	knownEmpty
+	// The others are messages of their own fields unless the column is of the value's type.
+	knownDate
+	knownTimeOfDay
+	knownDecimal
 )
 
 func knownOf(m protoreflect.MessageDescriptor) known {

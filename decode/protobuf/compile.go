@@ -37,6 +37,9 @@ const (
 //	Timestamp               TIMESTAMP_NTZ, the time in UTC
 //	Duration                DECIMAL(p,9) of any p from 9 on
 //	Timestamp, Duration, wrappers   STRUCT of the message's own fields
+//	google.type.Date        DATE, malformed (format) if it is no day
+//	google.type.TimeOfDay   TIME, malformed (format) if it is none, also 24:00
+//	confluent.type.Decimal  DECIMAL(p,s) by value: malformed (lossy, overflow) what does not fit
 func Compile(m *Message, to columns.Schema, o Options) (*Parser, error) {
 	if o.MaxDepth == 0 {
 		o.MaxDepth = defaultDepth
@@ -78,8 +81,8 @@ type node struct {
 	open bool
 	// members has the field of each oneof that is set, -1 if none is.
 	members []int16
-	// seconds and nanos are of a Timestamp or Duration.
-	seconds, nanos int64
+	// parts are the fields of a message that means one value: seconds and nanos of a Timestamp.
+	parts [5]int64
 	// pieces are where a Struct, Value or ListValue stands in the record.
 	pieces []span
 }
@@ -139,8 +142,11 @@ type field struct {
 	// zero and text are the default, as it would stand in a record.
 	zero uint64
 	text []byte
-	// bound is 10^precision of a narrow decimal, or how many bytes a value has.
-	bound int64
+	// bound is 10^precision of a narrow decimal, or how many bytes a value has; beyond is that of a wide one in 128 bits.
+	bound  int64
+	beyond [2]uint64
+	// part is which of node.parts a field of a message goes to that means one value.
+	part int
 	// keys and spare are for a map whose keys come again.
 	keys  *keySet
 	spare *columns.Array

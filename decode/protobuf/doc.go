@@ -54,4 +54,5 @@
 //	                                      nothing is null; NaN and infinities malformed (format)
 //	  Any, FieldMask                      STRUCT<type_url: STRING, value: BINARY>, STRUCT<paths: ARRAY<STRING>>
 //	  Empty                               BOOLEAN
+//	google.type, confluent.type           STRUCT, as they are declared; Compile says what a column may be instead
 package protobuf

@@ -1,6 +1,7 @@
 package protobuf
 
 import (
+	"math"
 	"math/bits"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -9,16 +10,15 @@ import (
 	"sluice/decode/malformed"
 )
 
-// shapePart is a field of a Timestamp or Duration, which goes to the state of its node.
+// shapePart is a field of a message that means one value, which goes to the state of its node.
 const shapePart = shapeMap + 1
 
 // compileEmbedded settles how a message is read. One that means a value may also be read as the message that it is.
 func compileEmbedded(f *field, fd protoreflect.FieldDescriptor, path string) error {
 	m := fd.Message()
-	n := &node{path: path, known: knownOf(m), leaves: 1}
-	ok, kind := false, f.value.Kind
-	if n.known == knownNot || kind == columns.Struct && n.known != knownEmpty && n.known != knownJSON {
-		if kind != columns.Struct {
+	n := &node{path: path, known: knownAs(m, f.value.Kind), leaves: 1}
+	if n.known == knownNot {
+		if f.value.Kind != columns.Struct {
 			return mismatch(fd, f.value, path)
 		}
 		inner, err := compileMessage(m, f.value.Fields, path)
@@ -26,32 +26,75 @@ func compileEmbedded(f *field, fd protoreflect.FieldDescriptor, path string) err
 		return err
 	}
 	f.node = n
-	switch n.known {
-	case knownTimestamp:
-		ok = kind == columns.TimestampTZ || kind == columns.Timestamp
-		n.parts()
-	case knownDuration:
-		ok = kind == columns.Decimal && f.value.Scale == durationScale && compileDecimal(f)
-		n.parts()
-	case knownWrapper:
+	if n.known == knownWrapper {
 		return n.wraps(f, m.Fields().ByNumber(1), path)
-	case knownJSON:
-		ok = kind == columns.String
-		n.document = documentOf(m)
-	case knownEmpty:
-		ok = kind == columns.Bool
 	}
-	if !ok {
+	if !n.means(f, m) {
 		return mismatch(fd, f.value, path)
 	}
 	return nil
 }
 
-// parts makes the fields of a Timestamp or Duration.
-func (n *node) parts() {
-	n.fields = []field{
-		{name: "seconds", number: 1, shape: shapePart, oneof: -1, wire: wireVarint, reads: readsInt64},
-		{name: "nanos", number: 2, shape: shapePart, oneof: -1, wire: wireVarint, reads: readsInt32},
+// knownAs says what a message means in a column of a kind.
+func knownAs(m protoreflect.MessageDescriptor, k columns.Kind) known {
+	meaning := knownOf(m)
+	switch {
+	case meaning == knownTimestamp, meaning == knownDuration, meaning == knownWrapper:
+		if k == columns.Struct {
+			return knownNot
+		}
+	case k == columns.Date && m.FullName() == "google.type.Date":
+		return knownDate
+	case k == columns.Time && m.FullName() == "google.type.TimeOfDay":
+		return knownTimeOfDay
+	case k == columns.Decimal && m.FullName() == "confluent.type.Decimal":
+		return knownDecimal
+	}
+	return meaning
+}
+
+// means settles how a message that means a value is read, and reports whether the column can hold it.
+func (n *node) means(f *field, m protoreflect.MessageDescriptor) bool {
+	switch t := f.value; n.known {
+	case knownTimestamp:
+		n.has("seconds", "nanos")
+		n.fields[0].reads = readsInt64
+		return t.Kind == columns.TimestampTZ || t.Kind == columns.Timestamp
+	case knownDuration:
+		n.has("seconds", "nanos")
+		n.fields[0].reads = readsInt64
+		return t.Kind == columns.Decimal && t.Scale == durationScale && compileDecimal(f)
+	case knownDate:
+		n.has("year", "month", "day")
+	case knownTimeOfDay:
+		n.has("hours", "minutes", "seconds", "nanos")
+	case knownDecimal:
+		n.has("value", "precision", "scale")
+		n.fields[0].wire, n.fields[1].reads, n.fields[1].part = wireBytes, readsUint32, precisionPart
+		n.index()
+		return t.Scale <= t.Precision && compileDecimal(f)
+	case knownJSON:
+		n.document = documentOf(m)
+		return t.Kind == columns.String
+	case knownEmpty:
+		return t.Kind == columns.Bool
+	}
+	return true
+}
+
+// What is in the parts of a decimal: 128 bits in two halves, the scale, whether there are bytes, and what nobody needs.
+const (
+	highPart = iota
+	lowPart
+	scalePart
+	sizePart
+	precisionPart
+)
+
+// has makes fields of the numbers from 1 on, int32 at first.
+func (n *node) has(names ...string) {
+	for i, name := range names {
+		n.fields = append(n.fields, field{name: name, number: uint64(i + 1), shape: shapePart, part: i, oneof: -1, wire: wireVarint, reads: readsInt32})
 	}
 	n.index()
 }
@@ -68,23 +111,25 @@ func (n *node) wraps(outer *field, fd protoreflect.FieldDescriptor, path string)
 	return nil
 }
 
-// part reads a field of a Timestamp or Duration.
+// part reads a field of a message that means one value.
 func (p *Parser) part(n *node, f *field, w wire, until int) bool {
 	at := p.i
-	if w != wireVarint {
+	if w != f.wire {
 		return p.mismatch(f, w, at)
+	}
+	if w == wireBytes {
+		return p.unscaled(n, until)
 	}
 	v, ok := p.varint(until)
 	switch {
 	case !ok:
 		return false
-	case f.reads == readsInt64:
-		n.seconds = int64(v)
-	case int64(v) != int64(int32(v)):
+	case f.reads == readsInt32 && int64(v) != int64(int32(v)):
 		return p.overflow(at, "int32")
-	default:
-		n.nanos = int64(v)
+	case f.reads == readsUint32 && v > math.MaxUint32:
+		return p.overflow(at, "uint32")
 	}
+	n.parts[f.part] = int64(v)
 	return true
 }
 
@@ -97,21 +142,22 @@ const (
 )
 
 func (p *Parser) timestamp(n *node, a *columns.Array) bool {
+	seconds, nanos := n.parts[0], n.parts[1]
 	switch {
-	case n.seconds < firstSecond || n.seconds > lastSecond:
-		return p.fail(malformed.Overflow, p.i, "%d seconds are not within the years 1 to 9999", n.seconds)
-	case n.nanos < 0 || n.nanos >= perSecond:
-		return p.fail(malformed.Format, p.i, "a timestamp of %d nanoseconds", n.nanos)
-	case n.nanos%1000 != 0 && !p.cut:
-		return p.fail(malformed.Lossy, p.i, "%d nanoseconds are finer than a microsecond", n.nanos)
+	case seconds < firstSecond || seconds > lastSecond:
+		return p.fail(malformed.Overflow, p.i, "%d seconds are not within the years 1 to 9999", seconds)
+	case nanos < 0 || nanos >= perSecond:
+		return p.fail(malformed.Format, p.i, "a timestamp of %d nanoseconds", nanos)
+	case nanos%1000 != 0 && !p.cut:
+		return p.fail(malformed.Lossy, p.i, "%d nanoseconds are finer than a microsecond", nanos)
 	}
-	a.AppendInt64(n.seconds*1_000_000 + n.nanos/1000)
+	a.AppendInt64(seconds*1_000_000 + nanos/1000)
 	return true
 }
 
 // duration appends seconds with nine digits behind the point.
 func (p *Parser) duration(f *field, a *columns.Array) bool {
-	seconds, nanos := f.node.seconds, f.node.nanos
+	seconds, nanos := f.node.parts[0], f.node.parts[1]
 	switch {
 	case seconds < -mostDuration || seconds > mostDuration:
 		return p.fail(malformed.Overflow, p.i, "%d seconds are more than 10000 years", seconds)
@@ -124,57 +170,16 @@ func (p *Parser) duration(f *field, a *columns.Array) bool {
 	}
 	low, carry := bits.Add64(low, uint64(nanos), 0)
 	high += uint64(nanos>>63) + carry
+	return p.whole128(f, a, int64(high), low)
+}
+
+// whole128 appends an integer of 128 bits to a decimal.
+func (p *Parser) whole128(f *field, a *columns.Array, high int64, low uint64) bool {
 	switch {
 	case f.holds == holdsWide:
-		return p.wide(f, a, int64(high), low, p.i)
-	case int64(high) != int64(low)>>63:
+		return p.wide(f, a, high, low, p.i)
+	case high != int64(low)>>63:
 		return p.tooLarge(f, p.i)
 	}
 	return p.signed(f, a, int64(low), p.i)
-}
-
-// difference is what Parser.Unknown lists.
-func difference(m protoreflect.MessageDescriptor, to []columns.Field) []columns.Field {
-	have := map[string]*columns.Field{}
-	for i := range to {
-		have[to[i].Name] = &to[i]
-	}
-	var new []columns.Field
-	for i := range m.Fields().Len() {
-		fd := m.Fields().Get(i)
-		column := have[string(fd.Name())]
-		if column == nil {
-			s := shaping{inside: []protoreflect.FullName{m.FullName()}}
-			if t, err := s.field(fd, string(fd.Name())); err == nil {
-				new = append(new, columns.Field{Name: string(fd.Name()), Type: t, Doc: comment(fd)})
-			}
-			continue
-		}
-		if t, ok := differenceInside(fd, &column.Type); ok {
-			new = append(new, columns.Field{Name: column.Name, Type: t, Required: column.Required})
-		}
-	}
-	return new
-}
-
-// differenceInside is a type that holds what is new inside of a column.
-func differenceInside(fd protoreflect.FieldDescriptor, t *columns.Type) (columns.Type, bool) {
-	switch {
-	case fd.IsMap():
-		value, ok := differenceInside(fd.MapValue(), &t.Fields[1].Type)
-		return columns.Type{Kind: columns.Map, Fields: []columns.Field{t.Fields[0], {Name: t.Fields[1].Name, Type: value, Required: t.Fields[1].Required}}}, ok
-	case t.Kind == columns.List:
-		element := t.Fields[0]
-		inner, ok := differenceOf(fd, &element.Type)
-		return columns.Type{Kind: columns.List, Fields: []columns.Field{{Name: element.Name, Type: inner, Required: element.Required}}}, ok
-	}
-	return differenceOf(fd, t)
-}
-
-func differenceOf(fd protoreflect.FieldDescriptor, t *columns.Type) (columns.Type, bool) {
-	if t.Kind != columns.Struct || fd.Message() == nil {
-		return columns.Type{}, false
-	}
-	new := difference(fd.Message(), t.Fields)
-	return columns.Type{Kind: columns.Struct, Fields: new}, len(new) > 0
 }

@@ -125,6 +125,12 @@ func (p *Parser) finish(f *field, a []columns.Array, row int) bool {
 		return p.duration(f, c)
 	case knownJSON:
 		return p.document(f, c)
+	case knownDate:
+		return p.date(n, c)
+	case knownTimeOfDay:
+		return p.timeOfDay(n, c)
+	case knownDecimal:
+		return p.decimal(f, c)
 	case knownEmpty:
 		c.AppendBool(true)
 		return true

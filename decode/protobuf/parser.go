@@ -114,7 +114,7 @@ func (n *node) begin() {
 	for i := range n.members {
 		n.members[i] = -1
 	}
-	n.seconds, n.nanos, n.pieces = 0, 0, n.pieces[:0]
+	n.parts, n.pieces = [5]int64{}, n.pieces[:0]
 }
 
 // forget closes a message, and those inside, that is taken back.

@@ -251,8 +251,15 @@ func shown(t *columns.Type, a *columns.Array, i int) string {
 		return strconv.Quote(v)
 	case []byte:
 		return "0x" + hex.EncodeToString(v)
+	case int32:
+		if t.Kind == columns.Date {
+			return time.Unix(int64(v)*86400, 0).UTC().Format(time.DateOnly)
+		}
+		return fmt.Sprint(v)
 	case int64:
 		switch t.Kind {
+		case columns.Time:
+			return time.UnixMicro(v).UTC().Format("15:04:05.000000")
 		case columns.TimestampTZ:
 			return time.UnixMicro(v).UTC().Format("2006-01-02T15:04:05.000000Z")
 		case columns.Timestamp:

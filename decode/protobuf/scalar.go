@@ -2,7 +2,6 @@ package protobuf
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 	"unicode/utf8"
 
@@ -171,36 +170,17 @@ func (p *Parser) unsigned(f *field, a *columns.Array, v uint64, at int) bool {
 	return p.signed(f, a, int64(v), at)
 }
 
-// wide appends an integer of 128 bits, of which the upper half is 0 or -1 or little more.
+// wide appends an integer of 128 bits to a decimal of more than columns.WideDecimal digits.
 func (p *Parser) wide(f *field, a *columns.Array, high int64, low uint64, at int) bool {
-	if f.value.Precision < enoughDigits {
-		magnitude, borrow := low, uint64(0)
-		upper := uint64(high)
-		if high < 0 {
-			magnitude, borrow = bits.Sub64(0, low, 0)
-			upper, _ = bits.Sub64(0, uint64(high), borrow)
-		}
-		limitHigh, limitLow := powerOfTen(f.value.Precision)
-		if upper > limitHigh || upper == limitHigh && magnitude >= limitLow {
-			return p.tooLarge(f, at)
-		}
+	upper, lower := uint64(high), low
+	if high < 0 {
+		upper, lower = negate(upper, lower)
+	}
+	if upper > f.beyond[0] || upper == f.beyond[0] && lower >= f.beyond[1] {
+		return p.tooLarge(f, at)
 	}
 	a.AppendInt128(high, low)
 	return true
-}
-
-// enoughDigits are more than any number here has: an uint64 has 20, a Duration's nanoseconds have 28 if nobody looked at
-// its range.
-const enoughDigits = 29
-
-// powerOfTen is 10^n in 128 bits.
-func powerOfTen(n int) (high, low uint64) {
-	low = 1
-	for range n {
-		carry, next := bits.Mul64(low, 10)
-		high, low = high*10+carry, next
-	}
-	return high, low
 }
 
 func (p *Parser) tooLarge(f *field, at int) bool {

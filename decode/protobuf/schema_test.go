@@ -1,7 +1,6 @@
 package protobuf_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"sluice/columns"
 	"sluice/decode/ddl"
-	"sluice/decode/malformed"
 	"sluice/decode/protobuf"
 )
 
@@ -232,98 +230,6 @@ func TestDescriptorSets(t *testing.T) {
 	}
 }
 
-// A schema of the job's may be narrower, wider, in another order and have other columns.
-func TestColumnsThatTheJobHas(t *testing.T) {
-	const text = `message M { int32 a = 1; uint64 b = 2; float c = 3; E d = 4; bytes e = 5; string f = 6; google.protobuf.Timestamp g = 7; google.protobuf.Duration h = 8;
-		google.protobuf.StringValue i = 9; N n = 10; oneof o { int32 x = 11; int32 y = 12; } bytes u = 13; } message N { int32 p = 1; int32 q = 2; } enum E { ZERO = 0; ONE = 1; }`
-	for _, c := range []struct{ schema, record, becomes string }{
-		{"b BIGINT, a BIGINT", "08 05 10 07", "{b: 7, a: 5}"},
-		{"a DECIMAL(3,0)", "08 e707", "{a: 999}"},
-		{"a DECIMAL(3,0)", "08 e807", "overflow a at 1"},
-		{"a DECIMAL(38,0)", "08 ffffffffffffffffff01", "{a: -1}"},
-		{"b BIGINT", "10 ffffffffffffffffff01", "overflow b at 1"},
-		{"b INT", "10 ffffffff07", "{b: 2147483647}"},
-		{"b INT", "10 8080808008", "overflow b at 1"},
-		{"b DECIMAL(19,0)", "10 ffffffffffffffffff01", "overflow b at 1"},
-		{"b DECIMAL(19,0)", "10 ffff9fcfc8e0c8e38a01", "{b: 9999999999999999999}"},
-		{"c DOUBLE", "1d 0000c03f", "{c: 1.5}"},
-		{"d INT", "20 07", "{d: 7}"},
-		{"d BIGINT NOT NULL", "", "{d: 0}"},
-		{"e STRING", "2a 01 'x'", `{e: "x"}`},
-		{"e STRING", "2a 01 ff", "encoding e at 2"},
-		{"f BINARY", "32 01 'x'", `{f: 0x78}`},
-		{"e FIXED(2)", "2a 02 0102", "{e: 0x0102}"},
-		{"e FIXED(2)", "2a 03 010203", "format e at 2"},
-		{"e FIXED(2)", "", "{e: null}"},
-		{"e FIXED(2)", "2a 00", "{e: null}"},
-		{"e FIXED(2) NOT NULL", "", "missing e at 0"},
-		{"u UUID", "6a 10 f81d4fae7dec11d0a76500a0c91e6bf6", "{u: 0xf81d4fae7dec11d0a76500a0c91e6bf6}"},
-		{"g TIMESTAMP_NTZ", "3a 02 0801", "{g: 1970-01-01T00:00:01.000000}"},
-		{"g STRUCT<seconds: BIGINT, nanos: INT>", "3a 04 0801 1005", "{g: {seconds: 1, nanos: 5}}"},
-		{"h DECIMAL(12,9)", "42 03 08e707", "{h: 999.000000000}"},
-		{"h DECIMAL(12,9)", "42 03 08e807", "overflow h at 5"},
-		{"h STRUCT<nanos: INT>", "42 02 0801", "{h: {nanos: 0}}"},
-		{"i STRUCT<value: STRING>", "4a 00", `{i: {value: ""}}`},
-		{"i STRING NOT NULL", "", "missing i at 0"},
-		{"n STRUCT<q: INT, z: STRING>", "52 04 0801 1002", "{n: {q: 2, z: null}}"},
-		{"n STRUCT<q: INT NOT NULL> NOT NULL", "", "missing n at 0"},
-		{"z DATE, y INT", "60 05", "{z: null, y: 5}"},
-		{"y INT", "60 05 58 06", "{y: null}"},
-		{"x INT", "60 05 58 06", "{x: 6}"},
-	} {
-		schema, err := ddl.Parse(c.schema)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, _ := descriptorOf(t, fileOf(text), "M")
-		p, err := protobuf.Compile(m, schema, protobuf.Options{})
-		if err != nil {
-			t.Errorf("%s: %v", c.schema, err)
-			continue
-		}
-		if got := becomes(p, columns.Make(schema), bytesOf(t, c.record)); got != c.becomes {
-			t.Errorf("%s: got %s, want %s", c.schema, got, c.becomes)
-		}
-	}
-	for schema, want := range map[string]string{
-		"a STRING": "column a is string, which cannot hold what the field is, int32", "a DOUBLE": "column a", "a DECIMAL(9,2)": "decimal(9,2)", "c INT": "column c", "f INT": "column f", "g DATE": "google.protobuf.Timestamp",
-		"h BIGINT": "column h", "d BOOLEAN": "enum E", "n STRING": "column n", "n STRUCT<p: STRING>": "column n.p", "zz INT NOT NULL": "column zz is required", "n STRUCT<zz: INT NOT NULL>": "column n.zz is required",
-		"a ARRAY<INT>": "column a", "i INT": "column i", "n MAP<STRING, INT>": "column n", "e FLOAT": "column e", "h DECIMAL(20,6)": "column h",
-	} {
-		columns, err := ddl.Parse(schema)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, _ := descriptorOf(t, fileOf(text), "M")
-		if _, err := protobuf.Compile(m, columns, protobuf.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", schema, err, want)
-		}
-	}
-}
-
-func TestWhatTheColumnsLackIsListed(t *testing.T) {
-	const text = `message M { int32 a = 1; string b = 2; N n = 3; repeated N l = 4; map<string, N> m = 5; google.protobuf.Timestamp t = 6; N w = 7; } message N { int32 p = 1; uint64 q = 2; O o = 3; } message O { bool x = 1; bool y = 2; }`
-	m, _ := descriptorOf(t, fileOf(text), "M")
-	to, err := ddl.Parse("a INT, n STRUCT<p: INT, o: STRUCT<x: BOOLEAN>>, l ARRAY<STRUCT<p: INT, q: DECIMAL(20,0)>>, m MAP<STRING, STRUCT<q: DECIMAL(20,0), o: STRUCT<x: BOOLEAN, y: BOOLEAN>>>, w STRUCT<p: INT, q: DECIMAL(20,0), o: STRUCT<x: BOOLEAN, y: BOOLEAN>>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := ddl.Parse("b STRING, n STRUCT<q: DECIMAL(20,0), o: STRUCT<y: BOOLEAN>>, l ARRAY<STRUCT<o: STRUCT<x: BOOLEAN, y: BOOLEAN>>>, m MAP<STRING, STRUCT<p: INT>>, t TIMESTAMP")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := protobuf.Compile(m, to, protobuf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := p.Unknown(); fmt.Sprint(got) != fmt.Sprint([]columns.Field(want)) {
-		t.Errorf("got\n%v, want\n%v", got, want)
-	}
-	if p := mustCompile(t, m, protobuf.Options{}); len(p.Unknown()) != 0 {
-		t.Errorf("got %v", p.Unknown())
-	}
-}
-
 func TestUnknownNumbersAreTold(t *testing.T) {
 	m, _ := descriptorOf(t, fileOf("message M { N n = 1; google.protobuf.Struct s = 2; map<string, int32> m = 3; google.protobuf.Int32Value w = 4; } message N { int32 a = 1; }"), "M")
 	record := bytesOf(t, "28 05 0a 07 32 01 'x' 3b 0801 3c 12 05 0a03 1a01 00 1a 02 1801 22 02 1007 45 01000000")
@@ -342,123 +248,5 @@ func TestUnknownNumbersAreTold(t *testing.T) {
 	strict := mustCompile(t, m, protobuf.Options{Unknown: func(parent string, _ int32, _ []byte) bool { return parent == "" }})
 	if got := becomes(strict, columns.Make(p.Schema()), record); got != "unknown n.6 at 5" {
 		t.Errorf("got %s", got)
-	}
-}
-
-func TestOptions(t *testing.T) {
-	m, _ := descriptorOf(t, fileOf("google.protobuf.Timestamp a = 1;"), "M")
-	p := mustCompile(t, m, protobuf.Options{CutFractions: true})
-	if got := becomes(p, columns.Make(p.Schema()), bytesOf(t, "0a 11 08 ffffffffffffffffff01 10 ffcab5ee01")); got != "{a: 1969-12-31T23:59:59.500000Z}" {
-		t.Errorf("got %s", got)
-	}
-	schema := p.Schema()
-	for _, depth := range []int{-1, 10001} {
-		if _, err := protobuf.Compile(m, schema, protobuf.Options{MaxDepth: depth}); err == nil {
-			t.Errorf("a depth of %d is taken", depth)
-		}
-	}
-	if _, err := protobuf.Compile(m, nil, protobuf.Options{}); err == nil {
-		t.Error("no columns are taken")
-	}
-	if _, err := protobuf.Compile(m, append(schema, schema[0]), protobuf.Options{}); err == nil {
-		t.Error("two columns of a name are taken")
-	}
-}
-
-func TestDepthIsBounded(t *testing.T) {
-	m, _ := descriptorOf(t, fileOf("message M { A a = 1; google.protobuf.Value v = 2; } message A { B b = 1; } message B { int32 c = 1; }"), "M")
-	p := mustCompile(t, m, protobuf.Options{MaxDepth: 2})
-	if got := becomes(p, columns.Make(p.Schema()), bytesOf(t, "0a 00")); got != "{a: {b: null}, v: null}" {
-		t.Errorf("two levels: got %s", got)
-	}
-	if got := becomes(p, columns.Make(p.Schema()), bytesOf(t, "0a 02 0a00")); got != "depth a.b at 3" {
-		t.Errorf("three levels: got %s", got)
-	}
-	if got := becomes(p, columns.Make(p.Schema()), bytesOf(t, "1b 1b 1c 1c")); got != "depth 3 at 2" {
-		t.Errorf("groups: got %s", got)
-	}
-	p = mustCompile(t, m, protobuf.Options{})
-	dst := columns.Make(p.Schema())
-	var bad *malformed.Error
-	if err := p.Append(dst, []byte(strings.Repeat("\x1b", 1<<20))); !errors.As(err, &bad) || bad.Reason != malformed.Depth {
-		t.Errorf("a million groups: got %v", err)
-	}
-	document := []byte{}
-	for range 2000 { // a list of a list of …
-		document = append([]byte{0x32}, sized(append([]byte{0x0a}, sized(document)...))...)
-	}
-	if err := p.Append(dst, append([]byte{0x12}, sized(document)...)); !errors.As(err, &bad) || bad.Reason != malformed.Depth {
-		t.Errorf("lists of lists: got %v", err)
-	}
-}
-
-func sized(b []byte) []byte {
-	out := []byte{}
-	for n := len(b); ; n >>= 7 {
-		if n < 0x80 {
-			return append(append(out, byte(n)), b...)
-		}
-		out = append(out, byte(n)|0x80)
-	}
-}
-
-// Every row takes all columns, and every element of a list all of the element's: a record of many empty elements is bounded.
-func TestRecordsThatAreMuchMoreThanTheirBytesAreMalformed(t *testing.T) {
-	wide := "message W { "
-	for i := range 200 {
-		wide += fmt.Sprintf("string f%d = %d; ", i, i+1)
-	}
-	m, _ := descriptorOf(t, fileOf("message M { repeated W l = 1; map<int32, W> m = 2; oneof o { W x = 3; W y = 4; } } "+wide+"}"), "M")
-	p := mustCompile(t, m, protobuf.Options{})
-	for what, c := range map[string]struct{ few, many string }{
-		"elements": {strings.Repeat("\x0a\x00", 10), strings.Repeat("\x0a\x00", 5000)},
-		"entries":  {strings.Repeat("\x12\x00", 10), strings.Repeat("\x12\x00", 5000)},
-		"members":  {strings.Repeat("\x1a\x00\x22\x00", 10), strings.Repeat("\x1a\x00\x22\x00", 5000)},
-	} {
-		dst := columns.Make(p.Schema())
-		if err := p.Append(dst, []byte(c.few)); err != nil {
-			t.Errorf("few %s: %v", what, err)
-		}
-		var bad *malformed.Error
-		if err := p.Append(dst, []byte(c.many)); !errors.As(err, &bad) || bad.Reason != malformed.Size {
-			t.Errorf("many %s: got %v", what, err)
-		}
-		if dst[0].Len != 1 {
-			t.Errorf("%s: got %d rows", what, dst[0].Len)
-		}
-	}
-}
-
-func TestRowsAllocateNothingOnceColumnsHaveGrown(t *testing.T) {
-	m, _ := descriptorOf(t, ordersText, "shop.Order")
-	p := mustCompile(t, m, protobuf.Options{})
-	rows := orders(t, 256)
-	dst := columns.Make(p.Schema())
-	all := func() {
-		for i := range dst {
-			dst[i].Reset()
-		}
-		for _, row := range rows {
-			if err := p.Append(dst, row); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	all()
-	if n := testing.AllocsPerRun(10, all); n != 0 {
-		t.Errorf("got %v allocations", n)
-	}
-	every, _ := descriptorOf(t, everyKind, "M")
-	p = mustCompile(t, every, protobuf.Options{})
-	dst = columns.Make(p.Schema())
-	rows = nil
-	for _, seed := range seeds(t) {
-		if p.Append(dst, seed) == nil {
-			rows = append(rows, seed)
-		}
-	}
-	all()
-	if n := testing.AllocsPerRun(10, all); n != 0 {
-		t.Errorf("%d rows of every kind: got %v allocations", len(rows), n)
 	}
 }

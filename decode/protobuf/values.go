@@ -2,6 +2,7 @@ package protobuf
 
 import (
 	"math"
+	"math/bits"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -171,7 +172,18 @@ func compileDecimal(f *field) bool {
 			f.bound *= 10
 		}
 	}
+	f.beyond[0], f.beyond[1] = powerOfTen(p)
 	return p >= 1 && p <= maxDigits
+}
+
+// powerOfTen is 10^n in 128 bits, of n up to 38.
+func powerOfTen(n int) (high, low uint64) {
+	low = 1
+	for range n {
+		carry, next := bits.Mul64(low, 10)
+		high, low = high*10+carry, next
+	}
+	return high, low
 }
 
 // encodedDefault is the default of a field as it would stand in a record.

@@ -190,15 +190,19 @@ func (c *Client) complete(ctx context.Context, id ID, a *answer) (*Schema, error
 
 // once lets those who ask for the same at the same time share one lookup. It outlives the one who asked first, so that
 // the end of one context is not the failure of the others.
-func (c *Client) once(ctx context.Context, key string, lookup func(context.Context) (*Schema, error)) (*Schema, error) {
-	flight := c.flights.DoChan(key, func() (any, error) {
+func (c *Client) once(ctx context.Context, path string, lookup func(context.Context) (*Schema, error)) (*Schema, error) {
+	gaveUp := func() error { return fmt.Errorf("ask the schema registry for %s: %w", path, context.Cause(ctx)) }
+	if ctx.Err() != nil {
+		return nil, gaveUp()
+	}
+	flight := c.flights.DoChan(path, func() (any, error) {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.lookup)
 		defer cancel()
 		return lookup(bounded)
 	})
 	select {
 	case <-ctx.Done():
-		return nil, fmt.Errorf("ask the schema registry: %w", context.Cause(ctx))
+		return nil, gaveUp()
 	case result := <-flight:
 		s, _ := result.Val.(*Schema)
 		return s, result.Err

@@ -145,10 +145,12 @@ func TestALatestSchemaHasAnID(t *testing.T) {
 func TestSubjectsOfAnyNameStayOnePartOfThePath(t *testing.T) {
 	f := newFake(t)
 	c := network{"r:8081": f}.client(t, at("http://r:8081"))
-	for i, subject := range []string{"a/b", "..", ".", "a b?c#d%2Fe", "größe-value", ":.ctx:orders-value", "a;b,c"} {
-		f.add(i+1, subject, 1, Avro, money)
+	for subject, path := range map[string]string{
+		"a/b": "a%2Fb", "..": "%2E%2E", ".": "%2E", "a b?c#d%2Fe+f": "a%20b%3Fc%23d%252Fe+f", "größe-value": "gr%C3%B6%C3%9Fe-value", ":.ctx:orders-value": ":.ctx:orders-value",
+	} {
+		f.put("/subjects/"+path+"/versions/latest", map[string]any{"schema": money, "id": len(subject)})
 		got, err := c.Latest(t.Context(), subject)
-		if err != nil || got.ID != Number(int32(i+1)) {
+		if err != nil || got.ID != Number(int32(len(subject))) || got.Subject != subject {
 			t.Errorf("%s: got %+v, %v", subject, got, err)
 		}
 	}
@@ -230,4 +232,14 @@ func TestALookupEndsInBoundedTime(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 	})
+}
+
+func TestNothingIsAskedWhenItIsTooLate(t *testing.T) {
+	f := newFake(t)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := network{"r:8081": f}.client(t, at("http://r:8081")).Schema(ended, Number(7))
+	if !errors.Is(err, context.Canceled) || f.count() != 0 {
+		t.Errorf("got %v after %d requests", err, f.count())
+	}
 }

@@ -156,6 +156,9 @@ func TestATokenIsGotOnceAndAgainWhenItExpires(t *testing.T) {
 		time.Sleep(time.Hour) // of the bubble's clock
 		f.authorization = "Bearer token-2"
 		ask(3, 2)
+		if f.count() != 3 {
+			t.Errorf("got %d requests, want one for each schema: an expired token is not tried", f.count())
+		}
 		f.authorization = "Bearer token-3" // the registry takes it back before its time
 		ask(4, 3)
 	})

@@ -132,15 +132,20 @@ func TestTheNextServerIsAskedWhenOneDoesNotAnswer(t *testing.T) {
 
 func TestEveryServerIsNamedWhenNoneAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		busy := newFake(t)
-		for range 2 {
-			busy.trouble(status(http.StatusBadGateway, 0, "", "Retry-After", "60"))
-		}
-		began := time.Now()
-		_, err := network{"busy": busy}.client(t, at("http://down,http://busy", "max.retries", "1")).Schema(t.Context(), Number(7))
-		wantFault(t, err, batch.Failed, "http://down: connect: connection refused; http://busy answers 502")
-		if took := time.Since(began); took != time.Minute || busy.count() != 2 {
-			t.Errorf("got %d requests in %s", busy.count(), took)
+		for urls, want := range map[string]string{
+			"http://down,http://busy": "http://down: connect: connection refused; http://busy answers 502",
+			"http://busy,http://down": "http://busy answers 502; http://down: connect: connection refused",
+		} {
+			busy := newFake(t)
+			for range 2 {
+				busy.trouble(status(http.StatusBadGateway, 0, "", "Retry-After", "60"))
+			}
+			began := time.Now()
+			_, err := network{"busy": busy}.client(t, at(urls, "max.retries", "1")).Schema(t.Context(), Number(7))
+			wantFault(t, err, batch.Failed, want)
+			if took := time.Since(began); took != time.Minute || busy.count() != 2 {
+				t.Errorf("got %d requests in %s", busy.count(), took)
+			}
 		}
 	})
 }
