@@ -116,6 +116,8 @@ func TestWhatIsNoColumnIsRefusedWithItsPlace(t *testing.T) {
 		`{"type":["string","integer"]}`: `#/properties/c (column c): has values of several types: integer, string`,
 		`{"enum":["a",1]}`:              `several types: integer, string`,
 		`{"oneOf":[{"type":"string"},{"type":"integer"}]}`: `#/properties/c (column c): has values of several types: string and long`,
+		`{"type":"int"}`:                                                       `#/properties/c/type (column c): there is no type int: the types are null, boolean`,
+		`{"anyOf":[{"type":["null","Date"]}]}`:                                 `#/properties/c/anyOf/0/type/1 (column c): there is no type Date`,
 		`{"type":"object"}`:                                                    `#/properties/c (column c): is an object of any fields`,
 		`{"type":"object","additionalProperties":true}`:                        `is an object of any fields`,
 		`{"additionalProperties":{"type":["string","number"]}}`:                `#/properties/c/additionalProperties (column c.value): has values of several types: number, string; in value.schema make it a STRING, and value.json.columnFormats.c.value=json`,
