@@ -26,7 +26,7 @@ var (
 // The sweep over both tables, while the job's schema and policies are changed between a crash and its replay: verify finds
 // every record in one of them, once.
 func TestDeadLettersOnIcebergTablesStruckAnywhereAreThereOnce(t *testing.T) {
-	for name, jobs := range map[string][2]batch.Value{
+	for name, jobs := range map[string][2]batch.Value{ // with -full all of them
 		"the same job":                      {letting, letting},
 		"dead letters become nulls":         {letting, keeping},
 		"nulls become dead letters":         {keeping, lettingAll},
@@ -34,6 +34,9 @@ func TestDeadLettersOnIcebergTablesStruckAnywhereAreThereOnce(t *testing.T) {
 		"tombstones no longer dead letters": {lettingAll, letting},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if !*full && name != "another schema, policy and table" && name != "nulls become dead letters" {
+				t.Skip("with -full only: the fake table has all of them")
+			}
 			t.Parallel()
 			struck := map[string]bool{}
 			for i := 0; ; i++ {

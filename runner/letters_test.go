@@ -173,7 +173,7 @@ func TestARecoveryWithDeadLettersStruckAnywhereLosesAndDoublesNothing(t *testing
 	for name, jobs := range changes {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				recoverAnywhere(t, func() *world { return newLettersWorld(jobs[0], jobs[1]) }, 41)
+				recoverAnywhere(t, func() *world { return newLettersWorld(jobs[0], jobs[1]) }, 97)
 			})
 		})
 	}
