@@ -39,10 +39,14 @@ var layers = map[string]layer{
 	"demo":   {},
 
 	"kafkasrc":             {imports: vocabulary},
-	"decode":               {imports: slices.Concat([]string{"decode/ddl", "decode/json", "decode/malformed"}, vocabulary)},
+	"decode":               {imports: slices.Concat([]string{"decode/avro", "decode/ddl", "decode/json", "decode/jsonschema", "decode/malformed", "decode/protobuf"}, vocabulary)},
+	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/ddl":           {imports: []string{"columns"}, std: true},
 	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
+	"decode/jsonschema":    {imports: []string{"columns"}, std: true},
 	"decode/malformed":     {std: true},
+	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
+	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "s3answer"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"checkpoint":           {imports: slices.Concat([]string{"s3answer"}, vocabulary)},

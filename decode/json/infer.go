@@ -159,29 +159,6 @@ func fieldCount(t columns.Type) int {
 	return n
 }
 
-// members reads an array or object, each member with read.
-func (s *inference) members(end byte, read func() bool) bool {
-	if !s.open() {
-		return false
-	}
-	if s.space() == end {
-		s.close()
-		return true
-	}
-	for read() {
-		switch s.space() {
-		case ',':
-			s.i++
-		case end:
-			s.close()
-			return true
-		default:
-			return false
-		}
-	}
-	return false
-}
-
 // Merge is the type that has room for values of both types as Infer has them: BIGINT and DECIMAL(38,0) widen to it and to
 // DOUBLE; structs have the fields of both; arrays merge their elements. Other types that differ have none in common.
 func Merge(a, b columns.Type) (columns.Type, bool) { return merge(a, b) }

@@ -208,7 +208,7 @@ func (p *Parser) nothing(n *node, a *columns.Array, at int) bool {
 }
 
 // other says that the record has something else than what is wanted.
-func (p *Parser) other(c byte, wanted string) bool {
+func (s *scanner) other(c byte, wanted string) bool {
 	found := ""
 	switch {
 	case c == '"':
@@ -224,9 +224,9 @@ func (p *Parser) other(c byte, wanted string) bool {
 	case c == '-' || isDigit(c):
 		found = "a number"
 	default:
-		return p.unexpected("a value")
+		return s.unexpected("a value")
 	}
-	return p.fail(malformed.WrongType, p.i, "%s where %s should be", found, wanted)
+	return s.fail(malformed.WrongType, s.i, "%s where %s should be", found, wanted)
 }
 
 // typeName is how an error shows a type.

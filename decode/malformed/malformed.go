@@ -16,6 +16,7 @@ type Reason string
 // The reasons.
 const (
 	Empty     Reason = "empty"     // there is a value, and it has no bytes
+	Framing   Reason = "framing"   // the schema registry's framing is not there, or is broken
 	Syntax    Reason = "syntax"    // the bytes are not of the format
 	Encoding  Reason = "encoding"  // text is not UTF-8, or has half a surrogate pair
 	Depth     Reason = "depth"     // nested deeper than the limit

@@ -1,0 +1,143 @@
+package jsonschema
+
+import (
+	"slices"
+	"strings"
+)
+
+// mask is a set of JSON types. A number is an integer or a fraction, whichever way it is written.
+type mask uint8
+
+const (
+	maskNull mask = 1 << iota
+	maskBool
+	maskInteger
+	maskFraction
+	maskString
+	maskArray
+	maskObject
+	maskAll mask = 1<<iota - 1
+)
+
+var maskOf = map[string]mask{"null": maskNull, "boolean": maskBool, "integer": maskInteger, "number": maskInteger | maskFraction, "string": maskString, "array": maskArray, "object": maskObject}
+
+// String lists the types, but for null.
+func (m mask) String() string {
+	var names []string
+	for _, name := range []string{"boolean", "number", "integer", "string", "array", "object"} {
+		if of := maskOf[name]; m&of == of && !(name == "integer" && m&maskFraction != 0) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// mask is the set of types that a level's values can have, as far as type, const, enum and the alternatives say.
+func (m *mapper) mask(l *level) mask {
+	all := maskAll
+	for _, n := range l.parts {
+		all &= ownMask(n)
+	}
+	if l.never {
+		return 0
+	}
+	for _, g := range l.groups {
+		if g.optional {
+			continue
+		}
+		var any mask
+		for _, alternative := range g.alternatives {
+			any |= m.alternativeMask(alternative)
+		}
+		all &= any
+	}
+	return all
+}
+
+func (m *mapper) alternativeMask(n *node) mask {
+	if slices.Contains(m.masking, n) {
+		return maskAll
+	}
+	m.masking = append(m.masking, n)
+	defer func() { m.masking = m.masking[:len(m.masking)-1] }()
+	l := &level{}
+	m.flatten(l, n, "")
+	return m.mask(l)
+}
+
+// ownMask is what one schema says of the type itself.
+func ownMask(n *node) mask {
+	all := maskAll
+	if t := n.get("type"); t != nil {
+		all = typeMask(t)
+	}
+	if v := n.get("const"); v != nil {
+		all &= valueMask(v)
+	}
+	if values := n.list("enum"); len(values) > 0 {
+		var any mask
+		for _, v := range values {
+			any |= valueMask(v)
+		}
+		all &= any
+	}
+	if n.is("nullable") && all != maskAll { // OpenAPI 3.0
+		all |= maskNull
+	}
+	return all
+}
+
+func typeMask(t *node) mask {
+	if t.kind == isString {
+		if all, ok := maskOf[t.text]; ok {
+			return all
+		}
+		return maskAll // "any" of draft 3, or a custom word
+	}
+	if t.kind != isArray || len(t.members) == 0 {
+		return maskAll
+	}
+	var any mask
+	for _, one := range t.members {
+		any |= typeMask(one)
+	}
+	return any
+}
+
+func valueMask(v *node) mask {
+	switch v.kind {
+	case isNull:
+		return maskNull
+	case isBool:
+		return maskBool
+	case isString:
+		return maskString
+	case isArray:
+		return maskArray
+	case isObject:
+		return maskObject
+	}
+	if exact, ok := rational(v.text); ok && exact.IsInt() {
+		return maskInteger
+	}
+	return maskFraction
+}
+
+// implies are keywords that mean something for one type alone.
+var implies = map[string]mask{
+	"properties": maskObject, "patternProperties": maskObject, "additionalProperties": maskObject, "propertyNames": maskObject,
+	"items": maskArray, "prefixItems": maskArray,
+	"format": maskString, "pattern": maskString, "minLength": maskString, "maxLength": maskString, "contentEncoding": maskString,
+	"minimum": maskInteger | maskFraction, "maximum": maskInteger | maskFraction, "multipleOf": maskInteger | maskFraction,
+	"exclusiveMinimum": maskInteger | maskFraction, "exclusiveMaximum": maskInteger | maskFraction,
+}
+
+// implied is what schemas without a type are about.
+func implied(parts []*node) (all mask) {
+	for _, n := range parts {
+		for _, name := range n.names {
+			all |= implies[name]
+		}
+	}
+	return all
+}
