@@ -10,6 +10,7 @@ import (
 	"sluice/columns"
 	"sluice/lakesink"
 	"sluice/progress"
+	"sluice/runner"
 	"sluice/verify"
 )
 
@@ -56,12 +57,12 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 	for _, name := range of.Tables {
 		from = append(from, l.deadLetters(name))
 	}
-	decoder, err := newDecoder(l.replayed(of.Tables[0]), l.job.Source.IncludeHeaders)
+	decoder, err := l.replayDecoder(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(),
-		Decode: func(records *columns.Records) (*columns.Batch, error) { return decoder.Decode(records) }})
+		Decode: func(records *columns.Records) (*columns.Batch, error) { return decodeAgain(decoder, records) }})
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +74,36 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 	return came, nil
 }
 
+// replayDecoder reads values as the job says now, into the columns that the table has.
+func (l *pipeline) replayDecoder(ctx context.Context, of *progress.DeadLetters) (runner.Decoder, error) {
+	if err := l.settle(ctx); err != nil {
+		return nil, err
+	}
+	table, err := l.sink.Table(ctx, of.QueryID)
+	if err != nil {
+		return nil, err
+	}
+	value, err := l.valueFor(table)
+	if err != nil {
+		return nil, err
+	}
+	return l.newDecoder(replayed(value, of.Tables[0]), l.job.Source.IncludeHeaders)
+}
+
+// decodeAgain is Decode, but that fields which would have to become columns first are no rows without them.
+func decodeAgain(decoder runner.Decoder, records *columns.Records) (*columns.Batch, error) {
+	rows, err := decoder.Decode(records)
+	if finder, finds := decoder.(runner.Finder); err == nil && finds && len(finder.Unknown()) > 0 {
+		u := finder.Unknown()[0]
+		return nil, &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("a dead letter of topic %s has a field that the table has no column for: %s", records.Topic, u.Name),
+			Hint: "declare the field in value.schema, let sluice run add the column with its next batch, and replay then; or set value.onUnknownField to ignore"}
+	}
+	return rows, err
+}
+
 // replayed is how the job reads values now, but that whatever is no row stays a dead letter: to make nulls of it would be
 // to lose it.
-func (l *pipeline) replayed(table string) batch.Value {
-	value := valueOf(&l.job.Value)
+func replayed(value batch.Value, table string) batch.Value {
 	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, table
 	if value.OnTombstone == "drop" {
 		value.OnTombstone = batch.DeadLetterPolicy
