@@ -14,7 +14,8 @@
 //	  [int, long], [float, double]        long, double, with or without null
 //	  any other union                     a struct of optional members, member0, member1, …, numbered without null, of which the one
 //	                                      that is set is not null: as Spark has it
-//	  decimal                             decimal(p,s); of more than 38 digits: refused
+//	  decimal                             decimal(p,s); of more than 38 digits decimal(38,s), and a value that has more is malformed (overflow);
+//	                                      of more than 38 behind the point: refused
 //	  date                                date
 //	  time-millis, time-micros            time
 //	  timestamp-millis, -micros, -nanos   timestamptz, in microseconds

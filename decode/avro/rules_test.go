@@ -271,6 +271,21 @@ func TestADecimalThatCannotBeIsBytes(t *testing.T) {
 	}
 }
 
+// https://github.com/AbsaOSS/ABRiS/issues/207 has this schema, and https://github.com/confluentinc/schema-registry/pull/726
+// says why: Connect writes 64 where it does not know how many digits there are.
+func TestADecimalOfSixtyFourDigitsIsReadByValue(t *testing.T) {
+	const connect = `{"name":"amount","type":["null",{"type":"bytes","scale":2,"precision":64,"connect.version":1,"connect.parameters":{"scale":"2"},
+		"connect.name":"org.apache.kafka.connect.data.Decimal","logicalType":"decimal"}],"default":null}`
+	p := mustCompile(t, record(connect), "", avro.Options{})
+	dst := columns.Make(p.Schema())
+	if err := errors.Join(p.Append(dst, b(t, "02029c")), p.Append(dst, b(t, "00"))); err != nil || columnsText(p.Schema()) != "amount DECIMAL(38,2)" || values(p, dst) != "[[d-100,],[<nil>(<nil>),],]" {
+		t.Errorf("got %s: %s, %v", columnsText(p.Schema()), values(p, dst), err)
+	}
+	if err := p.Append(dst, b(t, "0220 4b3b4ca85a86c47a098a224000000000")); err == nil || !strings.Contains(err.Error(), "overflow") {
+		t.Errorf("a number of 39 digits: got %v", err)
+	}
+}
+
 // https://github.com/redpanda-data/connect/issues/4399 and /4402 and https://github.com/apache/iceberg/issues/16681: times
 // and local timestamps came out as plain numbers.
 func TestLogicalTypesAreNotDropped(t *testing.T) {

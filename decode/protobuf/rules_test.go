@@ -140,6 +140,7 @@ var rules = []rule{
 	{"oneof, a message that was cleared is not", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; int32 y = 2; }", "0a 02 0801 10 05 0a 02 1002", "{a: {x: 0, y: 2}, b: null}"},
 	{"oneof, a message and then another member", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; N2 n = 3; } message N2 { int32 y = 1; }", "0a 06 0801 1a02 0805 10 05", "{a: null, b: 5}"},
 	{"oneof, a message inside of one that was cleared is gone", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; N2 n = 3; } message N2 { int32 y = 1; }", "0a 06 0801 1a02 0805 10 05 0a 00", "{a: {x: 0, n: null}, b: null}"},
+	{"oneof, what is no document in a message that was cleared", "message M { oneof o { N a = 1; int32 b = 2; } } message N { google.protobuf.Struct s = 1; }", "0a 04 0a02 0a05 10 01", "syntax a.s at 5"},
 	{"oneof, none", "oneof o { int32 a = 1; string b = 2; }", "", "{a: null, b: null}"},
 
 	{"a group", proto2 + "message M { optional group G = 1 { optional int32 a = 1; } optional int32 b = 2; }", "0b 0805 0c 10 01", "{g: {a: 5}, b: 1}"},
@@ -190,6 +191,7 @@ var rules = []rule{
 	{"Duration, the longest", "google.protobuf.Duration a = 1;", "0a 0d 0880bcaece9709 10ff93ebdc03", "{a: 315576000000.999999999}"},
 	{"Duration beyond", "google.protobuf.Duration a = 1;", "0a 07 0881bcaece9709", "overflow a at 9"},
 	{"Duration of two signs", "google.protobuf.Duration a = 1;", "0a 0d 0801 10 ffffffffffffffffff01", "format a at 15"},
+	{"Duration of two signs, negative", "google.protobuf.Duration a = 1;", "0a 0d 08 ffffffffffffffffff01 1001", "format a at 15"},
 	{"wrappers", "google.protobuf.Int32Value a = 1; google.protobuf.StringValue b = 2; google.protobuf.BoolValue c = 3;", "0a 02 0805 1a 00", "{a: 5, b: null, c: false}"},
 	{"wrappers in parts", "google.protobuf.Int32Value a = 1;", "0a 02 0805 0a 00", "{a: 5}"},
 	{"wrappers in a list", "repeated google.protobuf.UInt64Value a = 1;", "0a 00 0a 02 0805", "{a: [0, 5]}"},
