@@ -82,8 +82,9 @@ type TaskResult struct {
 	SpecID   int `json:"specId"`
 	// ReadBytes counts what was fetched from Kafka, as sent.
 	ReadBytes int64 `json:"readBytes"`
-	// UnknownFields maps the path of each field that the schema lacks to the first type seen there.
-	UnknownFields map[string]string `json:"unknownFields,omitempty"`
+	// UnknownFields are the fields that records have and the schema lacks, where they are to become columns. A result that
+	// has some has no files: the task is carried out again with them.
+	UnknownFields []Unknown `json:"unknownFields,omitempty"`
 }
 
 // DataFile is a file that was written for a table and is not yet part of it, with its statistics by field id.

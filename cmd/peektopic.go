@@ -10,6 +10,7 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/decode"
+	"sluice/decode/ddl"
 	"sluice/decode/malformed"
 	"sluice/kafkasrc"
 	"sluice/offsets"
@@ -57,7 +58,28 @@ func (l *pipeline) peekTopic(ctx context.Context, want look) (*progress.Peek, er
 			}
 		}
 	}
+	t.showUnknown(shown)
 	return shown, nil
+}
+
+// showUnknown tells which fields the records have beyond the schema.
+func (t *tail) showUnknown(shown *progress.Peek) {
+	finder, ok := t.decoder.(finder)
+	if !ok {
+		return
+	}
+	for _, f := range batch.NewColumns(finder.Unknown()) {
+		shown.Unknown = append(shown.Unknown, progress.PeekUnknown{Name: f.Name, SQLType: ddl.FormatType(f.Type)})
+	}
+	if err := finder.Undecided(); err != nil {
+		shown.Undecided = err.Error()
+	}
+}
+
+// finder is a decoder that notes fields which the schema lacks.
+type finder interface {
+	Unknown() []batch.Unknown
+	Undecided() error
 }
 
 // portion is how many of the last rows of a range to show.

@@ -307,3 +307,24 @@ func TestJSONWithTheColumnsOfAnotherLanguage(t *testing.T) {
 	file := write(t, dir, "wrong.json", `{"type":"arry"}`)
 	newPipeline(t, &kafka{addr: "nobody.invalid:9092"}).with("--value-format", "json", "--set", "value.schemaFile="+file).do(t, "run").fails(64, "value.schemaFile: ", "an object with properties")
 }
+
+// A field that a producer registers becomes a column with the first record that is written with it; those of before have
+// null there.
+func TestAFieldThatIsRegisteredBecomesAColumn(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", avroV1)
+	p := registered(t, k, r, "avro").with("--set", "value.onUnknownField=addColumn")
+	k.say(t, framedBy(v1, datum(1, 1, "a")))
+	p.run(t).has("summary", "rows", 1)
+	v2 := r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"tag","type":"string"},{"name":"name","type":["null","string"]},
+		{"name":"address","type":{"type":"record","name":"Address","fields":[{"name":"zip","type":"string"}]}}]}`)
+	p.do(t, "plan").wants(0)
+	k.say(t, framedBy(v1, datum(2, 0)), framedBy(v2, datum(3, "t", 1, "c", "50667")))
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, append(avroColumns, "tag", "address"), `1 "a" 0 null null`, `2 null 1 null null`, `3 "c" 2 "t" {"zip":"50667"}`)
+	k.say(t, framedBy(v2, datum(4, "u", 0, "1")), framedBy(v1, datum(5, 0)))
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, append(avroColumns, "tag"), `1 "a" 0 null`, `2 null 1 null`, `3 "c" 2 "t"`, `4 null 3 "u"`, `5 null 4 null`)
+	p.proves(t, "proved", 5)
+}

@@ -198,11 +198,11 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 	if !table.Exists {
 		return true, l.sink.TableName() + " is not there yet; the first run creates it", nil
 	}
-	d, err := l.decoder(ctx)
-	if err != nil {
-		return true, "", err
+	value, err := l.valueFor(ctx, table)
+	if err == nil {
+		err = l.takes(ctx, value, l.job.Source.IncludeHeaders)
 	}
-	if err := l.sink.Fits(ctx, d.Schema()); err != nil {
+	if err != nil {
 		return true, "", err
 	}
 	detail = fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location)

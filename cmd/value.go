@@ -90,6 +90,9 @@ func isText(content string) bool {
 	return utf8.ValidString(content) && strings.IndexFunc(content, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n\f", r) }) < 0
 }
 
+// altersTable says whether records that are read so may alter the table.
+func altersTable(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }
+
 // checkValue asks the decoder about the settings of a job, so that what does not fit is found with its other mistakes.
 func checkValue(v *job.Value) []job.ValueProblem {
 	var problems []job.ValueProblem

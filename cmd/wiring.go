@@ -153,6 +153,7 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	return &runner.Query{
 		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
 		NewDecoder: p.newDecoder,
+		Widening:   &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
 			CheckSink: lakesink.CheckMoved, OddLocation: func(location string) string { return lakesink.OddLocation(p.catalogOptions(), location) },

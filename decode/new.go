@@ -62,8 +62,7 @@ func (m Maker) newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
 	if value.Format == FormatRaw && value.Key.Format == "" {
 		return NewRaw(o.Headers), nil
 	}
-	s := settings{value: value}
-	s.schemas = m.Schemas
+	s := settings{value: value, schemas: m.Schemas, lenient: o.Lenient != nil}
 	if s.check(); len(s.problems) == 0 {
 		s.checkSettled()
 	}
@@ -109,6 +108,8 @@ type settings struct {
 	keys     *Keys
 	schemas  Schemas
 	problems []Problem
+	// lenient is for whoever looks: unknown fields are noted unless they make a record malformed.
+	lenient bool
 }
 
 func (s *settings) problem(setting string, err error) {
@@ -126,10 +127,10 @@ func (s *settings) check() {
 	case FormatString:
 		s.parser = text{path: textSchema[0].Name}
 	case FormatJSON:
-		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail")
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", AddColumn)
 		s.checkJSON()
 	case FormatAvro, FormatProtobuf:
-		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail")
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", AddColumn)
 		s.checkWritten()
 	default:
 		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))
@@ -178,13 +179,20 @@ func (s *settings) checkJSON() {
 }
 
 func (s *settings) compile(setting string, schema columns.Schema, o json.Options) bool {
-	parser, err := json.Compile(schema, o)
+	parser, err := s.compiled(schema, o)
 	if err != nil {
 		s.problem(setting, errors.New(strings.TrimPrefix(err.Error(), "json: ")))
 		return false
 	}
 	s.parser = parser
 	return true
+}
+
+func (s *settings) compiled(schema columns.Schema, o json.Options) (Parser, error) {
+	if s.value.OnUnknownField == AddColumn || s.lenient && o.Unknown == nil {
+		return newCollecting(schema, o)
+	}
+	return json.Compile(schema, o)
 }
 
 // zoneOf is a zone of the IANA database; UTC if name is empty. The host's own zone has no name that means the same on

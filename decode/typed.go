@@ -75,6 +75,9 @@ type Typed struct {
 	required string
 	// framed are those of the parsers that need the records' headers.
 	framed []*framed
+	// collector is the parser, if it is one.
+	collector collector
+	undecided error
 }
 
 // The columns about the record.
@@ -91,6 +94,7 @@ const (
 // NewTyped makes a decoder of values that parser reads. A choice that cannot work with the schema is a NotSetUp fault.
 func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 	t := &Typed{parser: parser, options: o, schema: slices.Clone(parser.Schema()), width: len(parser.Schema())}
+	t.collector = collectorOf(parser)
 	for _, f := range t.schema {
 		if f.Required && t.required == "" {
 			t.required = f.Name
@@ -200,7 +204,10 @@ func (t *Typed) record(typed []columns.Array, records *columns.Records, row int)
 	nulled := t.rows.Nulled
 	keep, err := t.value(typed, records, row)
 	if keep && t.readsKeys() {
-		return t.key(typed, records, row, t.rows.Nulled > nulled)
+		keep, err = t.key(typed, records, row, t.rows.Nulled > nulled)
+	}
+	if keep && err == nil && t.rows.Nulled == nulled && records.Value.Valid(row) {
+		err = t.collect(records, row)
 	}
 	return keep, err
 }
@@ -274,10 +281,14 @@ func (t *Typed) hint(why *malformed.Error) string {
 	case malformed.Tombstone:
 		return "set value.onTombstone to drop, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
 	case malformed.Unknown:
-		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore" + then
+		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore, or to addColumn, which does both" + then
+	}
+	came := ""
+	if t.collector != nil {
+		came = "; a column that came from records keeps the type that its first batch gave it: for another, rename or drop it with any engine, and declare it in value.schema"
 	}
 	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
-		", which makes such records rows of nulls" + then
+		", which makes such records rows of nulls" + came + then
 }
 
 func (t *Typed) appendNulls(typed []columns.Array) {

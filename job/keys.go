@@ -135,9 +135,10 @@ var keys = []*Key{
 	key("value.onTombstone", func(j *Job) *string { return &j.Value.OnTombstone }, oneOf("keep", "drop"), Key{
 		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop"}, also: []string{"tombstones"},
 		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it."}),
-	key("value.onUnknownField", func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail"), Key{
-		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail"}, also: []string{"unknownFields"},
-		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed."}),
+	key("value.onUnknownField", func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "addColumn"), Key{
+		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "addColumn"}, also: []string{"unknownFields"},
+		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed. " +
+			"`addColumn` adds a column to the table, and is the one setting with which sluice alters it: columns of `value.schema` that the table lacks are added too, types widened, columns made optional."}),
 	key("value.includeRawValue", func(j *Job) *bool { return &j.Value.IncludeRawValue }, truth, Key{
 		Class: NextBatch, Default: "false",
 		Doc: "Adds the column `kafka_value` with the bytes that the columns were read from. A table that is there already needs that column first."}),

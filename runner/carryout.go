@@ -23,16 +23,17 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.Reporter.Planned(plan.Batch, plan.Offsets(), left, replayed)
 	watch.lap("walCommit")
 
-	results, err := r.execute(ctx, plan, replayed)
+	read, err := r.execute(ctx, plan, replayed)
 	if err != nil {
 		return err
 	}
+	results := read.results
 	watch.lap("addBatch")
 
 	// From here on the batch is finished even if ctx is cancelled, within the grace.
 	ctx, cancel := outlive(ctx, r.Grace)
 	defer cancel()
-	applied, err := r.commit(ctx, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: results, TableUUID: r.table.UUID})
+	applied, err := r.commit(ctx, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: results, TableUUID: r.table.UUID, Altered: read.altered})
 	if err != nil {
 		return err
 	}
@@ -44,6 +45,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	watch.lap("commitOffsets")
 
 	report := r.report(plan, results, replayed, watch)
+	report.Sluice.Altered = read.altered
 	r.count(report)
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
@@ -51,28 +53,25 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 }
 
 // execute reads the plan into files, and reconciles what was read with what was planned.
-func (r *run) execute(ctx context.Context, plan *batch.Plan, replayed bool) ([]batch.TaskResult, error) {
-	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced}
-	tasks := r.tasks(plan)
-	results, err := executor.ExecuteAll(ctx, tasks, r.Workers)
-	if err != nil && replayed && r.cures(plan, err) {
+func (r *run) execute(ctx context.Context, plan *batch.Plan, replayed bool) (*reads, error) {
+	job, err := r.jobValue()
+	if err != nil {
+		return nil, err
+	}
+	// What rows the records make is the plan's to say: a job that was changed since is the next batch's.
+	read, err := r.readAs(ctx, plan, *settled(plan.Value, &job), *settled(plan.IncludeHeaders, &r.IncludeHeaders))
+	if err != nil && replayed && r.cures(plan, job, err) {
 		r.Reporter.Notice("the batch cannot be finished with the settings that it was planned with; it is finished with those that the job has now", "batch", plan.Batch, "error", err)
-		tasks = r.tasksAs(plan, r.Value, r.IncludeHeaders)
-		results, err = executor.ExecuteAll(ctx, tasks, r.Workers)
+		read, err = r.readAs(ctx, plan, job, r.IncludeHeaders)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := batch.Covers(plan, tasks, results); err != nil {
+	if err := batch.Covers(plan, read.tasks, read.results); err != nil {
 		return nil, &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
 			Hint: "run again; if it repeats, this is a defect of sluice: keep the log"}
 	}
-	return results, nil
-}
-
-// tasks are the plan's. What rows they make is the plan's too: a job that was changed since is the next batch's.
-func (r *run) tasks(plan *batch.Plan) []batch.Task {
-	return r.tasksAs(plan, *settled(plan.Value, &r.Value), *settled(plan.IncludeHeaders, &r.IncludeHeaders))
+	return read, nil
 }
 
 // settled is the plan's own setting, or the job's where the plan does not tell.
@@ -94,10 +93,10 @@ func (r *run) tasksAs(plan *batch.Plan, value batch.Value, headers bool) []batch
 // cures says whether the settings of the job, which are others than the plan's, may finish a batch that failed with the
 // plan's because of a record or of the table's columns. It would otherwise fail forever: a record stays as it is. Nothing
 // of the batch is in the table, so that no record gets two rows by it.
-func (r *run) cures(plan *batch.Plan, failure error) bool {
+func (r *run) cures(plan *batch.Plan, job batch.Value, failure error) bool {
 	switch batch.ClassOf(failure) {
 	case batch.BadRecords, batch.Inconsistent:
-		return !settled(plan.Value, &r.Value).Equal(r.Value) || *settled(plan.IncludeHeaders, &r.IncludeHeaders) != r.IncludeHeaders
+		return !settled(plan.Value, &job).Equal(job) || *settled(plan.IncludeHeaders, &r.IncludeHeaders) != r.IncludeHeaders
 	}
 	return false
 }

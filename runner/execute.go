@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -20,6 +21,8 @@ type Executor struct {
 	NewDecoder NewDecoder
 	// Advanced is told of records that were read and handed to the files. Optional; called from several goroutines.
 	Advanced func(records int64)
+	// wider says that a task has found fields that become columns: no task of the batch writes on.
+	wider atomic.Bool
 }
 
 // Execute carries out one task: it reads the pieces, decodes them, and writes files that are not part of the table
@@ -50,6 +53,9 @@ func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskRe
 	if err := e.drain(ctx, reader, decoder, writer, result); err != nil {
 		return nil, fmt.Errorf("task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
+	if e.wider.Load() { // all is read again with more columns; what is open is given up
+		return result, nil
+	}
 	if result.Files, err = writer.Close(ctx); err != nil {
 		return nil, fmt.Errorf("finish files of task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
@@ -57,6 +63,7 @@ func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskRe
 }
 
 func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, writer Writer, result *batch.TaskResult) error {
+	finder, finds := decoder.(Finder)
 	for {
 		records, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -69,8 +76,13 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, wr
 		if err != nil {
 			return err
 		}
-		if err := writer.Write(ctx, rows); err != nil {
-			return err
+		if finds && len(finder.Unknown()) > 0 {
+			e.wider.Store(true)
+		}
+		if !e.wider.Load() {
+			if err := writer.Write(ctx, rows); err != nil {
+				return err
+			}
 		}
 		piece := &result.Pieces[reader.Piece()]
 		piece.Delivered += int64(records.Rows)
@@ -85,6 +97,9 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, wr
 		result.Pieces[i].Position = position
 	}
 	result.ReadBytes = reader.ReadBytes()
+	if finds {
+		result.UnknownFields = finder.Unknown()
+	}
 	return nil
 }
 

@@ -75,6 +75,8 @@ type Query struct {
 	Lease      Lease
 	Reporter   Reporter
 	NewDecoder NewDecoder
+	// Widening is nil where records never alter the table.
+	Widening *Widening
 	Options
 }
 
