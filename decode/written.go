@@ -152,7 +152,29 @@ func Columns(s *registry.Schema, format, message string) (string, error) {
 	if err != nil {
 		return "", plainly(err)
 	}
-	return ddl.Format(schema), nil
+	return ddl.Format(w.relaxed(schema)), nil
+}
+
+// relaxed makes columns optional that follow from one of several schemas with which values are written: a field that one
+// of them requires may be new in it, and not be in values of before, or be gone from the next. What the format has no
+// nulls for stays required.
+func (w written) relaxed(fields []columns.Field) []columns.Field {
+	return relaxed(fields, w.message != nil)
+}
+
+func relaxed(fields []columns.Field, elementsStay bool) []columns.Field {
+	optional := slices.Clone(fields)
+	for i := range optional {
+		f := &optional[i]
+		inside := relaxed(f.Type.Fields, elementsStay)
+		for k := range inside {
+			part := f.Type.Kind == columns.List || f.Type.Kind == columns.Map
+			isKey := f.Type.Kind == columns.Map && k == 0
+			inside[k].Required = isKey || part && elementsStay && f.Type.Fields[k].Required
+		}
+		f.Required, f.Type.Fields = false, inside
+	}
+	return optional
 }
 
 // KeyType is the type of kafka_key for keys of a registered schema, in the form that batch.Key has it.
@@ -165,7 +187,7 @@ func KeyType(s *registry.Schema, format, message string) (string, error) {
 	if err != nil {
 		return "", plainly(err)
 	}
-	return ddl.FormatType(t), nil
+	return ddl.FormatType(w.relaxed([]columns.Field{{Type: t}})[0].Type), nil
 }
 
 // Derive fills in what follows from the schemas that a job carries: columns and the type of kafka_key. A plan then holds
@@ -173,11 +195,17 @@ func KeyType(s *registry.Schema, format, message string) (string, error) {
 func Derive(value batch.Value) batch.Value {
 	if value.Schema == "" && value.Written.Carried() {
 		if schema, err := localColumns(value.Format, value.Written); err == nil {
+			if value.Framing != "" && value.Format != FormatJSON {
+				schema = relaxed(schema, value.Format == FormatProtobuf)
+			}
 			value.Schema = ddl.Format(schema)
 		}
 	}
 	if value.Key.Type == "" && value.Key.Written.Carried() {
 		if t, err := localKeyType(value.Key.Format, value.Key.Written); err == nil {
+			if value.Key.Framing != "" && value.Key.Format != FormatJSON {
+				t = relaxed([]columns.Field{{Type: t}}, value.Key.Format == FormatProtobuf)[0].Type
+			}
 			value.Key.Type = ddl.FormatType(t)
 		}
 	}
