@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // Value says how the values of records become columns. A plan carries it, so that a replay makes the rows that were
@@ -17,8 +18,8 @@ type Value struct {
 	// Framing is confluent where each value says by an id in a schema registry what it was written with; empty where none
 	// does.
 	Framing string `json:"framing,omitempty"`
-	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail; empty where the format has no
-	// such choice.
+	// OnMalformed is fail, null or deadLetter, OnTombstone keep, drop or deadLetter, OnUnknownField ignore, fail or
+	// deadLetter; empty where the format has no such choice.
 	OnMalformed    string `json:"onMalformed,omitempty"`
 	OnTombstone    string `json:"onTombstone,omitempty"`
 	OnUnknownField string `json:"onUnknownField,omitempty"`
@@ -31,6 +32,12 @@ type Value struct {
 	MaxDepth int `json:"maxDepth,omitempty"`
 	// Key says how keys become the column kafka_key.
 	Key Key `json:"key,omitzero"`
+	// DeadLetters is the table, in the catalog of the rows' table, for records that a policy sends there; empty if none does.
+	DeadLetters string `json:"deadLetters,omitempty"`
+	// MaxBadRecords and MaxBadRatio are how many records of a batch may be malformed, and which part of them, before it
+	// fails; 0 for any number.
+	MaxBadRecords int64   `json:"maxBadRecords,omitempty"`
+	MaxBadRatio   float64 `json:"maxBadRatio,omitempty"`
 }
 
 // Key says how the keys of records become the column kafka_key. Its zero value keeps their bytes.
@@ -85,3 +92,11 @@ func (v Value) Equal(other Value) bool {
 	b, errB := json.Marshal(other)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
+
+// Rejects reports whether a policy sends records to the dead letters.
+func (v *Value) Rejects() bool {
+	return slices.Contains([]string{v.OnMalformed, v.OnTombstone, v.OnUnknownField}, DeadLetterPolicy)
+}
+
+// DeadLetterPolicy is the word for it.
+const DeadLetterPolicy = "deadLetter"

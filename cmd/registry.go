@@ -33,7 +33,7 @@ func (l *pipeline) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	if l.sink == nil || l.narrowed || len(l.subjects) == 0 {
+	if l.sink == nil || l.narrowed || len(l.subjects) == 0 || altersTable(*l.value) {
 		return nil
 	}
 	if err := l.narrow(ctx); err != nil {

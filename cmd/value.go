@@ -23,10 +23,17 @@ func givenValue(v *job.Value) batch.Value {
 		return value
 	}
 	value.OnMalformed, value.OnTombstone, value.IncludeRawValue = v.OnMalformed, v.OnTombstone, v.IncludeRawValue
+	value.MaxBadRecords, value.MaxBadRatio = v.MaxBadRecords, v.MaxBadRatio
+	if v.Format != decode.FormatString {
+		value.OnUnknownField = v.OnUnknownField
+	}
+	if value.Rejects() {
+		value.DeadLetters = v.DeadLetters
+	}
 	if v.Format == decode.FormatString {
 		return value
 	}
-	value.OnUnknownField, value.Schema, value.Framing = v.OnUnknownField, v.Schema, framingOf(v.Framing)
+	value.Schema, value.Framing = v.Schema, framingOf(v.Framing)
 	if value.Written = writtenOf(v.Format, v.SchemaFile, v.FileText(), v.Message); v.Format == decode.FormatJSON {
 		if value.Schema == "" && !value.Written.Carried() {
 			value.Schema = v.Text()

@@ -70,12 +70,20 @@ func (m Maker) newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
 		return nil, &s.problems[0]
 	}
 	o.RawValue, o.Key = value.IncludeRawValue, s.keys
-	o.OnMalformed, o.OnTombstone = policies[value.OnMalformed], policies[value.OnTombstone]
-	return NewTyped(s.parser, o)
+	o.OnMalformed, o.OnTombstone, o.OnUnknown = policies[value.OnMalformed], policies[value.OnTombstone], policies[value.OnUnknownField]
+	if !value.Rejects() || o.Lenient != nil {
+		return NewTyped(s.parser, o)
+	}
+	d := &withDeadLetters{}
+	d.letters.Columns = columns.Make(DeadLetterSchema())
+	o.Rejected = d.reject
+	var err error
+	d.Typed, err = NewTyped(s.parser, o)
+	return d, err
 }
 
 // policies are the words for what becomes of records that are no row.
-var policies = map[string]Policy{"fail": Fail, "null": AsNull, "keep": AsNull, "drop": Drop}
+var policies = map[string]Policy{"fail": Fail, "null": AsNull, "keep": AsNull, "drop": Drop, batch.DeadLetterPolicy: Reject}
 
 // Problem is a setting that cannot be used.
 type Problem struct {
@@ -121,20 +129,21 @@ func (s *settings) check() {
 		s.keyProblem("format", errors.New("keys are bytes where value.format is raw: the columns are then exactly those of Spark's Kafka source"))
 		return
 	}
-	s.word("onMalformed", s.value.OnMalformed, "fail", "null")
-	s.word("onTombstone", s.value.OnTombstone, "keep", "drop")
+	s.word("onMalformed", s.value.OnMalformed, "fail", "null", batch.DeadLetterPolicy)
+	s.word("onTombstone", s.value.OnTombstone, "keep", "drop", batch.DeadLetterPolicy)
 	switch s.value.Format {
 	case FormatString:
 		s.parser = text{path: textSchema[0].Name}
 	case FormatJSON:
-		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", AddColumn)
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy, AddColumn)
 		s.checkJSON()
 	case FormatAvro, FormatProtobuf:
-		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", AddColumn)
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy, AddColumn)
 		s.checkWritten()
 	default:
 		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))
 	}
+	s.checkDeadLetters()
 	s.checkKey()
 	if len(s.problems) == 0 && s.parser != nil {
 		s.checkRows()
@@ -150,6 +159,18 @@ func (s *settings) word(setting, word string, known ...string) {
 	s.problem(setting, fmt.Errorf("%q is not known: want %s", word, strings.Join(known, " or ")))
 }
 
+// checkDeadLetters wants a place for the records that a policy sends to the dead letters.
+func (s *settings) checkDeadLetters() {
+	if s.value.DeadLetters != "" {
+		return
+	}
+	for _, policy := range []struct{ setting, word string }{{"onMalformed", s.value.OnMalformed}, {"onTombstone", s.value.OnTombstone}, {"onUnknownField", s.value.OnUnknownField}} {
+		if policy.word == batch.DeadLetterPolicy {
+			s.problem(policy.setting, errors.New("deadLetter needs deadLetter.table, the table that dead letters go to"))
+		}
+	}
+}
+
 func (s *settings) checkJSON() {
 	zone, err := zoneOf(s.value.JSON.TimeZone)
 	if err != nil {
@@ -160,7 +181,7 @@ func (s *settings) checkJSON() {
 		return
 	}
 	j, o := &s.value.JSON, json.Options{Zone: zone}
-	if s.value.OnUnknownField == "fail" {
+	if s.value.OnUnknownField == "fail" || s.value.OnUnknownField == batch.DeadLetterPolicy {
 		o.Unknown = func(string, []byte, []byte) bool { return false }
 	}
 	if !s.compile("schema", schema, o) {
@@ -216,6 +237,7 @@ func (s *settings) checkRows() {
 		return
 	}
 	o.OnMalformed = policies[s.value.OnMalformed]
+	o.Rejected = func(*columns.Records, int, *malformed.Error) error { return nil }
 	if _, err := NewTyped(s.parser, o); err != nil {
 		s.problem("onMalformed", err)
 	}

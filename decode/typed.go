@@ -47,6 +47,8 @@ type TypedOptions struct {
 	Key *Keys
 	// OnMalformed is Fail, AsNull or Reject.
 	OnMalformed Policy
+	// OnUnknown, where it is Reject, is before OnMalformed for records with a field that the schema does not have.
+	OnUnknown Policy
 	// OnTombstone is about records without a value: AsNull, Drop, Reject, or Fail.
 	OnTombstone Policy
 	// Rejected is handed every record that Reject leaves out, as row of records, in order and before Decode returns. An
@@ -151,12 +153,12 @@ func (t *Typed) check() error {
 	case o.Lenient != nil:
 	case o.OnMalformed == AsNull && t.required != "":
 		return unfit(fmt.Sprintf("malformed records cannot become null: column %s is NOT NULL", t.required),
-			"Set onMalformed to fail, or leave NOT NULL out.")
+			"Set onMalformed to fail or deadLetter, or leave NOT NULL out.")
 	case o.OnMalformed == Drop:
-		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail or null.")
+		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail, null or deadLetter.")
 	case o.Headers && o.NoMetadata:
 		return unfit("headers are wanted, and the kafka_ columns are switched off", "Switch one of the two.")
-	case (o.OnMalformed == Reject || o.OnTombstone == Reject) && o.Rejected == nil:
+	case (o.OnMalformed == Reject || o.OnTombstone == Reject || o.OnUnknown == Reject) && o.Rejected == nil:
 		return fmt.Errorf("decode: records are to be rejected and nothing takes them")
 	}
 	return nil
@@ -183,6 +185,7 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 	}
 	t.kept = t.kept[:0]
 	t.rows.Nulled, t.rows.Dropped = 0, 0
+	t.rows.Bad, t.rows.Reasons, t.rows.Examples = 0, nil, t.rows.Examples[:0]
 	for row := range records.Rows {
 		for _, f := range t.framed {
 			f.carry(records, row)
@@ -203,6 +206,9 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	nulled := t.rows.Nulled
 	keep, err := t.value(typed, records, row)
+	if keep && t.options.OnMalformed == Reject {
+		keep, err = t.timed(typed, records, row)
+	}
 	if keep && t.readsKeys() {
 		keep, err = t.key(typed, records, row, t.rows.Nulled > nulled)
 	}
@@ -226,7 +232,28 @@ func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) 
 	if err != nil {
 		return false, err
 	}
-	return t.apply(t.options.OnMalformed, typed, records, row, why)
+	return t.malformed(typed, records, row, why)
+}
+
+// malformed does with a record that is no row what the policy for its fault says.
+func (t *Typed) malformed(typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
+	policy := t.options.OnMalformed
+	if why.Reason == malformed.Unknown && t.options.OnUnknown == Reject {
+		policy = Reject
+	}
+	t.rows.Bad++
+	return t.apply(policy, typed, records, row, why)
+}
+
+// timed rejects a row whose record has a timestamp that its column cannot hold; the batch would otherwise end with it.
+func (t *Typed) timed(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	ms := records.Timestamps[row]
+	if ms <= maxMillis && ms >= minMillis {
+		return true, nil
+	}
+	columns.TruncateAll(typed, len(t.kept))
+	return t.malformed(typed, records, row, &malformed.Error{Reason: malformed.Overflow, Path: kafkaTimestamp,
+		Detail: fmt.Sprintf("the record's timestamp, %d ms, is beyond what microseconds can hold", ms)})
 }
 
 func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row int) (bool, error) {
@@ -239,7 +266,7 @@ func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row i
 		return true, nil
 	case policy == AsNull:
 		why := &malformed.Error{Reason: malformed.Tombstone, Path: t.required, Detail: "the record has no value (a tombstone), and the column is required"}
-		return t.apply(t.options.OnMalformed, typed, records, row, why)
+		return t.malformed(typed, records, row, why)
 	default:
 		return t.apply(policy, typed, records, row, &malformed.Error{Reason: malformed.Tombstone, Detail: "the record has no value (a tombstone)"})
 	}
@@ -247,6 +274,9 @@ func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row i
 
 // apply does with a record that is no row what the policy says.
 func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
+	if policy != Fail {
+		t.note(records.Offsets[row], why)
+	}
 	switch {
 	case t.options.Lenient != nil:
 		t.options.Lenient(records, row, why)
@@ -265,6 +295,17 @@ func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Rec
 	}
 }
 
+// note counts a record that is no row.
+func (t *Typed) note(offset int64, why *malformed.Error) {
+	if t.rows.Reasons == nil {
+		t.rows.Reasons = map[string]int64{}
+	}
+	t.rows.Reasons[string(why.Reason)]++
+	if len(t.rows.Examples) < batch.MaxExamples {
+		t.rows.Examples = append(t.rows.Examples, columns.Example{Offset: offset, Reason: string(why.Reason), Text: errorText(why)})
+	}
+}
+
 // hint is what can be done about a record that is no row. A batch that failed is open, and is finished by whatever the job
 // says when it is tried again.
 func (t *Typed) hint(why *malformed.Error) string {
@@ -275,120 +316,29 @@ func (t *Typed) hint(why *malformed.Error) string {
 	}
 	if ofKey(why) {
 		return "correct key.format or key.schema if the key is right; if it is wrong, set value.onMalformed to null" + without +
-			", which makes such records rows of nulls" + then
+			", which makes such records rows of nulls, or to deadLetter" + then
 	}
 	switch why.Reason {
 	case malformed.Tombstone:
-		return "set value.onTombstone to drop, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
+		return "set value.onTombstone to drop or deadLetter, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
 	case malformed.Schema:
-		return "give as value.schema columns that every schema of the topic fills, wide enough for all and none NOT NULL that one of them lacks; if the record is wrong, set value.onMalformed to null" +
+		return "give as value.schema columns that every schema of the topic fills, wide enough for all and none NOT NULL that one of them lacks; if the record is wrong, set value.onMalformed to deadLetter, or to null" +
 			without + then
 	case malformed.Framing:
-		return "set value.framing to none if the values of the topic carry no ids of schemas; if the record is wrong, set value.onMalformed to null" + without + then
+		return "set value.framing to none if the values of the topic carry no ids of schemas; if the record is wrong, set value.onMalformed to deadLetter, or to null" + without + then
 	case malformed.Unknown:
-		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore, or to addColumn, which does both" + then
+		return "add the field to value.schema, and the column to the table; or set value.onUnknownField to ignore, to deadLetter, or to addColumn, which adds both" + then
 	}
 	came := ""
 	if t.collector != nil {
 		came = "; a column that came from records keeps the type that its first batch gave it: for another, rename or drop it with any engine, and declare it in value.schema"
 	}
 	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
-		", which makes such records rows of nulls" + came + then
+		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + came + then
 }
 
 func (t *Typed) appendNulls(typed []columns.Array) {
 	for i := range typed {
 		typed[i].AppendNothing(&t.schema[i].Type)
 	}
-}
-
-// describe fills the columns about the record: for all records without copying, else for those kept.
-func (t *Typed) describe(records *columns.Records) error {
-	all := len(t.kept) == records.Rows
-	for i := t.width; i < len(t.schema); i++ {
-		a, own := &t.rows.Columns[i], &t.own[i]
-		switch t.schema[i].Name {
-		case kafkaKey:
-			if !t.readsKeys() { // else it was filled row by row
-				*a = t.pick(&records.Key, own, all)
-			}
-		case kafkaValue:
-			*a = t.pick(&records.Value, own, all)
-		case kafkaTopic:
-			repeatText(a, records.Topic, len(t.kept))
-		case kafkaPartition:
-			repeatInt(a, records.Partition, len(t.kept))
-		case kafkaOffset:
-			*a = t.offsets(records, own, all)
-		case kafkaTimestamp:
-			if err := t.timestamps(a, records); err != nil {
-				return err
-			}
-		case kafkaHeaders:
-			*a = t.headers(&records.Headers, own, all)
-		}
-	}
-	return nil
-}
-
-// pick is the Binary or String column of from for the rows kept, in own where it must be copied.
-func (t *Typed) pick(from, own *columns.Array, all bool) columns.Array {
-	if all {
-		return *from
-	}
-	own.Reset()
-	for _, row := range t.kept {
-		appendCopy(own, from, row)
-	}
-	return *own
-}
-
-func appendCopy(to, from *columns.Array, row int) {
-	if value := from.Bytes(row); value != nil {
-		to.AppendBytes(value)
-	} else {
-		to.AppendNullBytes()
-	}
-}
-
-func (t *Typed) offsets(records *columns.Records, own *columns.Array, all bool) columns.Array {
-	if all {
-		return columns.Array{Kind: columns.Int64, Len: records.Rows, Int64s: records.Offsets}
-	}
-	own.Reset()
-	for _, row := range t.kept {
-		own.AppendInt64(records.Offsets[row])
-	}
-	return *own
-}
-
-func (t *Typed) timestamps(a *columns.Array, records *columns.Records) error {
-	a.Reset()
-	for _, row := range t.kept {
-		if err := appendMicros(a, records, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *Typed) headers(from, own *columns.Array, all bool) columns.Array {
-	if all {
-		return *from
-	}
-	own.Reset()
-	pair, pairs := &own.Children[0], &from.Children[0]
-	for _, row := range t.kept {
-		if !from.Valid(row) {
-			own.AppendNullSpan()
-			continue
-		}
-		for k, until := from.Span(row); k < until; k++ {
-			appendCopy(&pair.Children[0], &pairs.Children[0], k)
-			appendCopy(&pair.Children[1], &pairs.Children[1], k)
-			pair.AppendStruct()
-		}
-		own.AppendSpan()
-	}
-	return *own
 }

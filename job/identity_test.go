@@ -30,6 +30,9 @@ var samples = map[string][2]string{
 	schemaPath:                        {"a INT", "a INT, b INT"},
 	schemaFilePath:                    {"/a.ddl", "/b.ddl"},
 	"value.onMalformed":               {"fail", "null"},
+	maxBadPath:                        {"10", "20"},
+	maxBadRatioPath:                   {"0.01", "0.5"},
+	deadLetterPath:                    {"ops.dead", "ops.other"},
 	"value.onTombstone":               {"keep", "drop"},
 	"value.onUnknownField":            {"ignore", "fail"},
 	"value.includeRawValue":           {"false", "true"},
@@ -81,8 +84,11 @@ func sampled(t *testing.T, path, value string) *Job {
 	if isSelection(path) {
 		delete(base, subscribePath)
 	}
-	if strings.HasPrefix(path, "value.") || strings.HasPrefix(path, "key.") {
+	if strings.HasPrefix(path, "value.") || strings.HasPrefix(path, "key.") || path == deadLetterPath {
 		base[formatPath], base[schemaPath] = "json", "a INT"
+	}
+	if path == maxBadPath || path == maxBadRatioPath {
+		base[onMalformedPath] = "null"
 	}
 	side, formats := formatsFor(path)
 	if side == keyFormatPath {

@@ -76,10 +76,18 @@ type Value struct {
 	// Message is the name of a Protobuf message. Framing is confluent, none or, where it says nothing, empty. Subject is where
 	// the registry has the schemas.
 	Message, Framing, Subject string
-	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail.
+	// OnMalformed is fail, null or deadLetter, OnTombstone keep, drop or deadLetter, OnUnknownField ignore, fail or
+	// deadLetter.
 	OnMalformed, OnTombstone, OnUnknownField string
-	IncludeRawValue                          bool
-	JSON                                     JSON
+	// DeadLetters is the table that those policies send records to, namespace.table in the catalog of the sink; empty if
+	// none is given.
+	DeadLetters string
+	// MaxBadRecords and MaxBadRatio bound the malformed records of a batch, as a number and as a part of its records from 0
+	// to 1; 0 is no bound.
+	MaxBadRecords   int64
+	MaxBadRatio     float64
+	IncludeRawValue bool
+	JSON            JSON
 	// AvroCutFractions and ProtobufCutFractions drop what is finer than a microsecond.
 	AvroCutFractions, ProtobufCutFractions bool
 	// ProtobufMaxDepth bounds messages within each other.

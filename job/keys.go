@@ -41,6 +41,12 @@ const (
 	registryURLPath   = "schemaRegistry.url"
 	keySchemaPath     = "key.schema"
 	keySchemaFilePath = "key.schemaFile"
+	onMalformedPath   = "value.onMalformed"
+	onTombstonePath   = "value.onTombstone"
+	onUnknownPath     = "value.onUnknownField"
+	maxBadPath        = "value.maxBadRecords"
+	maxBadRatioPath   = "value.maxBadRatio"
+	deadLetterPath    = "deadLetter.table"
 	waitPath          = "run.wait"
 	leasePath         = "run.lease"
 )
@@ -128,17 +134,26 @@ var keys = []*Key{
 	key(subjectPath, func(j *Job) *string { return &j.Value.Subject }, wording, Key{
 		Class: NextBatch, also: []string{"schemaSubject"},
 		Doc: "Where the registry has the schemas that the columns follow from. Without it `<topic>-value`, if one topic is read."}),
-	key("value.onMalformed", func(j *Job) *string { return &j.Value.OnMalformed }, oneOf("fail", "null"), Key{
-		Class: NextBatch, Default: "fail", Allowed: []string{"fail", "null"}, also: []string{"mode", "badRecords", "onError", "errors.tolerance"},
+	key(onMalformedPath, func(j *Job) *string { return &j.Value.OnMalformed }, oneOf("fail", "null", "deadLetter"), Key{
+		Class: NextBatch, Default: "fail", Allowed: []string{"fail", "null", "deadLetter"}, also: []string{"mode", "badRecords", "onError", "errors.tolerance"},
 		Doc: "What becomes of a record that is no row of the schema. `fail` ends the run with exit code 14, naming record and reason, before anything of its batch is in the table. " +
-			"`null` makes a row whose columns are null but for the `kafka_` ones, and counts it; no column may be `NOT NULL` then."}),
-	key("value.onTombstone", func(j *Job) *string { return &j.Value.OnTombstone }, oneOf("keep", "drop"), Key{
-		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop"}, also: []string{"tombstones"},
-		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it."}),
-	key("value.onUnknownField", func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "addColumn"), Key{
-		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "addColumn"}, also: []string{"unknownFields"},
-		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed. " +
+			"`null` makes a row whose columns are null but for the `kafka_` ones, and counts it; no column may be `NOT NULL` then. " +
+			"`deadLetter` puts the record, with the reason, into the table `deadLetter.table`."}),
+	key(onTombstonePath, func(j *Job) *string { return &j.Value.OnTombstone }, oneOf("keep", "drop", "deadLetter"), Key{
+		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop", "deadLetter"}, also: []string{"tombstones"},
+		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it; " +
+			"`deadLetter` puts it into `deadLetter.table`."}),
+	key(onUnknownPath, func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "deadLetter", "addColumn"), Key{
+		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "deadLetter", "addColumn"}, also: []string{"unknownFields"},
+		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed; " +
+			"`deadLetter` puts it into `deadLetter.table`, whatever `onMalformed` says. " +
 			"`addColumn` adds a column to the table, and is the one setting with which sluice alters it: columns of `value.schema` that the table lacks are added too, types widened, columns made optional."}),
+	key(maxBadPath, func(j *Job) *int64 { return &j.Value.MaxBadRecords }, limit(1), Key{
+		Class: NextBatch, Default: none, Unit: "records", also: []string{"badRecordsLimit"},
+		Doc: "A batch with more malformed records than this fails with exit code 14, and nothing of it is in any table. Tombstones are malformed only where `onTombstone` is `keep` and a column is `NOT NULL`."}),
+	key(maxBadRatioPath, func(j *Job) *float64 { return &j.Value.MaxBadRatio }, ratio, Key{
+		Class: NextBatch, Default: none,
+		Doc: "The same as a part of the records of the batch, such as `0.01` for one in a hundred."}),
 	key("value.includeRawValue", func(j *Job) *bool { return &j.Value.IncludeRawValue }, truth, Key{
 		Class: NextBatch, Default: "false",
 		Doc: "Adds the column `kafka_value` with the bytes that the columns were read from. A table that is there already needs that column first."}),
@@ -200,6 +215,10 @@ var keys = []*Key{
 	entry(registryPath, "url", registryOf, registryURLs, Key{
 		Class: Free, Flag: "schema-registry-url", also: []string{"schema.registry.url", "schemaRegistryUrl", "registryUrl"},
 		Doc: "Where the registry is, such as `https://registry:8081`; several with commas, of which the first that answers is asked. It may move, if it knows the same ids afterwards."}),
+	key(deadLetterPath, func(j *Job) *string { return &j.Value.DeadLetters }, tableName, Key{
+		Class: NextBatch, also: []string{"deadLetterTable", "badRecordsPath", "deadLetterQueue", "dlq", "deadLetter.topic", "deadLetter.path"},
+		Doc: "The table for records that a policy sends to `deadLetter`, in the catalog of the sink; created if it is not there. Several queries may share one. " +
+			"In this version dead letters go to a table only, not to files or a topic."}),
 
 	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop"), Key{
 		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop"}, Flag: "catalog-type",

@@ -194,6 +194,26 @@ func limit(least int64) kind[int64] {
 
 const none = "none"
 
+// ratio is a part of a whole, or none: 0 in the Job.
+var ratio = scalar("part or none", "a number above 0 and up to 1, such as 0.01, or none", func(s string) (float64, error) {
+	if s == none {
+		return 0, nil
+	}
+	part, err := strconv.ParseFloat(s, 64)
+	switch {
+	case err != nil || part != part:
+		return 0, fmt.Errorf("is no number")
+	case part <= 0 || part > 1:
+		return 0, fmt.Errorf("is not between 0 and 1")
+	}
+	return part, nil
+}, func(part float64) string {
+	if part == 0 {
+		return none
+	}
+	return strconv.FormatFloat(part, 'f', -1, 64)
+})
+
 func countOf(least int64) func(string) (int64, error) {
 	return func(s string) (int64, error) {
 		n, err := parseCount(s)

@@ -10,9 +10,9 @@ import (
 // formatsFor lists the formats that a key means something to, and the key that says which it is; none if it always does.
 func formatsFor(path string) (format string, formats []string) {
 	switch path {
-	case schemaPath, schemaFilePath, "value.onUnknownField", framingPath, subjectPath:
+	case schemaPath, schemaFilePath, onUnknownPath, framingPath, subjectPath:
 		return formatPath, []string{"json", "avro", "protobuf"}
-	case "value.onMalformed", "value.onTombstone", "value.includeRawValue":
+	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, "value.includeRawValue":
 		return formatPath, []string{"string", "json", "avro", "protobuf"}
 	case messagePath:
 		return formatPath, []string{"protobuf"}
@@ -72,11 +72,25 @@ func (l *loading) checkValue() {
 	for _, s := range l.job.sides() {
 		usable = l.checkSchema(s) && usable
 	}
+	l.checkBadRecords()
 	if !usable || l.in.CheckValue == nil {
 		return
 	}
 	for _, p := range l.in.CheckValue(v) {
 		l.valueProblem(p)
+	}
+}
+
+// checkBadRecords reports limits that can never be met, and dead letters that would go where the rows go.
+func (l *loading) checkBadRecords() {
+	v := &l.job.Value
+	for _, path := range []string{maxBadPath, maxBadRatioPath} {
+		if at := l.touched[path]; at.Layer != Unset && find(path).text(l.job) != none && v.OnMalformed == "fail" && v.OnUnknownField != "deadLetter" {
+			l.report(at, path, "means nothing with "+onMalformedPath+" fail, which bears no malformed record: leave it out, or set "+onMalformedPath+" to deadLetter or null")
+		}
+	}
+	if v.DeadLetters != "" && v.DeadLetters == l.job.Sink.Iceberg.Table {
+		l.report(l.touched[deadLetterPath], deadLetterPath, "is the table of the rows: want another one")
 	}
 }
 
