@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -322,5 +323,48 @@ func TestJSONWithTheColumnsOfAnotherLanguage(t *testing.T) {
 		p.wantsShown(t, avroColumns, `1 "a" 0`)
 	}
 	file := write(t, dir, "wrong.json", `{"type":"arry"}`)
-	newPipeline(t, &kafka{addr: "nobody.invalid:9092"}).with("--value-format", "json", "--set", "value.schemaFile="+file).do(t, "run").fails(64, "value.schemaFile: ", "an object with properties")
+	newPipeline(t, &kafka{addr: "nobody.invalid:9092"}).with("--value-format", "json", "--set", "value.schemaFile="+file).do(t, "run").fails(64, "value.schemaFile: ", "no type arry")
+}
+
+// A field that a producer registers becomes a column with the first record that is written with it; those of before have
+// null there.
+func TestAFieldThatIsRegisteredBecomesAColumn(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", avroV1)
+	p := registered(t, k, r, "avro").with("--set", "value.onUnknownField=addColumn")
+	k.say(t, framedBy(v1, datum(1, 1, "a")))
+	p.run(t).has("summary", "rows", 1)
+	v2 := r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"tag","type":"string"},{"name":"name","type":["null","string"]},
+		{"name":"address","type":{"type":"record","name":"Address","fields":[{"name":"zip","type":"string"}]}}]}`)
+	p.do(t, "plan").wants(0)
+	k.say(t, framedBy(v1, datum(2, 0)), framedBy(v2, datum(3, "t", 1, "c", "50667")))
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, append(avroColumns, "tag", "address"), `1 "a" 0 null null`, `2 null 1 null null`, `3 "c" 2 "t" {"zip":"50667"}`)
+	k.say(t, framedBy(v2, datum(4, "u", 0, "1")), framedBy(v1, datum(5, 0)))
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, append(avroColumns, "tag"), `1 "a" 0 null`, `2 null 1 null`, `3 "c" 2 "t"`, `4 null 3 "u"`, `5 null 4 null`)
+	p.proves(t, "proved", 5)
+}
+
+// What no schema of the registry reads into the columns is a dead letter, with its bytes and the reason.
+func TestRecordsThatTheirSchemaDoesNotReadAreDeadLetters(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", avroV1)
+	p := registered(t, k, r, "avro").with("--set", "value.onMalformed=deadLetter", "--set", "value.onUnknownField=deadLetter").into("ops.dead")
+	k.say(t, framedBy(v1, datum(1, 1, "a")), `{"id":2}`)
+	p.run(t).has("summary", "rows", 1, "deadLetters", 1)
+	v2 := r.register("orders-value", "AVRO", avroV2)
+	other := r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"string"}]}`)
+	r.register("orders-value", "AVRO", avroV1)
+	k.say(t, framedBy(v2, datum(3, "t", 0)), framedBy(other, datum("4")), framedBy(v1, datum(5, 0)))
+	p.run(t).has("summary", "rows", 1, "deadLetters", 2)
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `5 null 4`)
+	got := p.letters(t, "kafka_offset", "error_class")
+	slices.Sort(got)
+	if want := []string{"1 | framing", "2 | unknown", "3 | schema"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.proves(t, "proved", 2)
 }

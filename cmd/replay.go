@@ -76,14 +76,11 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 
 // replayDecoder reads values as the job says now, into the columns that the table has.
 func (l *pipeline) replayDecoder(ctx context.Context, of *progress.DeadLetters) (runner.Decoder, error) {
-	if err := l.settle(ctx); err != nil {
-		return nil, err
-	}
 	table, err := l.sink.Table(ctx, of.QueryID)
 	if err != nil {
 		return nil, err
 	}
-	value, err := l.valueFor(table)
+	value, err := l.valueFor(ctx, table)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ type framed struct {
 	// parsers are by the schema's id and, in Protobuf, where in the schema the message is.
 	parsers map[writtenWith]Parser
 	indexes []int
+	// last is the parser of the last record.
+	last Parser
 }
 
 // writtenWith names what one value was written with.
@@ -59,6 +61,7 @@ func (f *framed) Append(dst []columns.Array, value []byte) error {
 			return err
 		}
 	}
+	f.last = parser
 	err = parser.Append(dst, frame.Payload)
 	if why, ok := err.(*malformed.Error); ok && why.Reason != malformed.Schema {
 		why.Position += len(value) - len(frame.Payload)

@@ -96,7 +96,7 @@ const (
 // NewTyped makes a decoder of values that parser reads. A choice that cannot work with the schema is a NotSetUp fault.
 func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 	t := &Typed{parser: parser, options: o, schema: slices.Clone(parser.Schema()), width: len(parser.Schema())}
-	t.collector, _ = parser.(collector)
+	t.collector = collectorOf(parser)
 	for _, f := range t.schema {
 		if f.Required && t.required == "" {
 			t.required = f.Name
@@ -191,9 +191,6 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 			f.carry(records, row)
 		}
 		keep, err := t.record(typed, records, row)
-		if keep && t.options.OnMalformed == Reject {
-			keep, err = t.timed(typed, records, row)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -209,8 +206,14 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	nulled := t.rows.Nulled
 	keep, err := t.value(typed, records, row)
+	if keep && t.options.OnMalformed == Reject {
+		keep, err = t.timed(typed, records, row)
+	}
 	if keep && t.readsKeys() {
-		return t.key(typed, records, row, t.rows.Nulled > nulled)
+		keep, err = t.key(typed, records, row, t.rows.Nulled > nulled)
+	}
+	if keep && err == nil && t.rows.Nulled == nulled && records.Value.Valid(row) {
+		err = t.collect(records, row)
 	}
 	return keep, err
 }
@@ -223,7 +226,7 @@ func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) 
 	}
 	err := t.parser.Append(typed, value)
 	if err == nil {
-		return true, t.collect(records, row)
+		return true, nil
 	}
 	why, err := reasonOf(err, records, row)
 	if err != nil {
@@ -338,95 +341,4 @@ func (t *Typed) appendNulls(typed []columns.Array) {
 	for i := range typed {
 		typed[i].AppendNothing(&t.schema[i].Type)
 	}
-}
-
-// describe fills the columns about the record: for all records without copying, else for those kept.
-func (t *Typed) describe(records *columns.Records) error {
-	all := len(t.kept) == records.Rows
-	for i := t.width; i < len(t.schema); i++ {
-		a, own := &t.rows.Columns[i], &t.own[i]
-		switch t.schema[i].Name {
-		case kafkaKey:
-			if !t.readsKeys() { // else it was filled row by row
-				*a = t.pick(&records.Key, own, all)
-			}
-		case kafkaValue:
-			*a = t.pick(&records.Value, own, all)
-		case kafkaTopic:
-			repeatText(a, records.Topic, len(t.kept))
-		case kafkaPartition:
-			repeatInt(a, records.Partition, len(t.kept))
-		case kafkaOffset:
-			*a = t.offsets(records, own, all)
-		case kafkaTimestamp:
-			if err := t.timestamps(a, records); err != nil {
-				return err
-			}
-		case kafkaHeaders:
-			*a = t.headers(&records.Headers, own, all)
-		}
-	}
-	return nil
-}
-
-// pick is the Binary or String column of from for the rows kept, in own where it must be copied.
-func (t *Typed) pick(from, own *columns.Array, all bool) columns.Array {
-	if all {
-		return *from
-	}
-	own.Reset()
-	for _, row := range t.kept {
-		appendCopy(own, from, row)
-	}
-	return *own
-}
-
-func appendCopy(to, from *columns.Array, row int) {
-	if value := from.Bytes(row); value != nil {
-		to.AppendBytes(value)
-	} else {
-		to.AppendNullBytes()
-	}
-}
-
-func (t *Typed) offsets(records *columns.Records, own *columns.Array, all bool) columns.Array {
-	if all {
-		return columns.Array{Kind: columns.Int64, Len: records.Rows, Int64s: records.Offsets}
-	}
-	own.Reset()
-	for _, row := range t.kept {
-		own.AppendInt64(records.Offsets[row])
-	}
-	return *own
-}
-
-func (t *Typed) timestamps(a *columns.Array, records *columns.Records) error {
-	a.Reset()
-	for _, row := range t.kept {
-		if err := appendMicros(a, records, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *Typed) headers(from, own *columns.Array, all bool) columns.Array {
-	if all {
-		return *from
-	}
-	own.Reset()
-	pair, pairs := &own.Children[0], &from.Children[0]
-	for _, row := range t.kept {
-		if !from.Valid(row) {
-			own.AppendNullSpan()
-			continue
-		}
-		for k, until := from.Span(row); k < until; k++ {
-			appendCopy(&pair.Children[0], &pairs.Children[0], k)
-			appendCopy(&pair.Children[1], &pairs.Children[1], k)
-			pair.AppendStruct()
-		}
-		own.AppendSpan()
-	}
-	return *own
 }

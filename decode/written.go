@@ -242,6 +242,8 @@ type wanted struct {
 	single bool
 	// strict makes records with fields that the schema does not have malformed; cut drops what is finer than a microsecond.
 	strict, cut bool
+	// found, if not nil, is told of these fields.
+	found *batch.Unknowns
 	// depth bounds Protobuf messages within each other; 0 is the format's own bound.
 	depth int
 }
@@ -271,6 +273,9 @@ func (want *wanted) compile(w written) (Parser, error) {
 	}
 	if err != nil {
 		return nil, plainly(err)
+	}
+	if extra := fitting(parser.Unknown()); want.found != nil && len(extra) > 0 {
+		return &noting{Parser: parser, schema: want.schema, extra: extra, found: want.found}, nil
 	}
 	if extra := extraPaths(want.unknown(parser), want.fields(), ""); want.strict && len(extra) > 0 {
 		return &refusing{schema: parser.Schema(), why: malformed.Error{Reason: malformed.Unknown, Path: extra[0],
