@@ -63,6 +63,7 @@ rig-start: ## start Kafka and S3 and make the Python environment
 rig-stop: ## stop the servers of this checkout
 	@rig/kafka stop --all
 	@rig/s3 stop --all
+	@rig/registry stop --all
 
 clean: rig-stop ## stop the servers; delete what was built, fetched and stored here
 	rm -rf sluice .bin .rig

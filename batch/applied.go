@@ -1,5 +1,7 @@
 package batch
 
+import "sluice/columns"
+
 // None is the batch number before the first.
 const None int64 = -1
 
@@ -41,6 +43,8 @@ type Table struct {
 	Location string
 	// SchemaID and SpecID are the current schema and partition spec.
 	SchemaID, SpecID int
+	// Columns are those of the table that we have a word for, in its order.
+	Columns columns.Schema
 	// Sequence is the table's last sequence number.
 	Sequence int64
 	// Applied is what it says of the query that was asked for.
@@ -61,4 +65,6 @@ type Commit struct {
 	TableUUID string
 	// DeadLetters are set where the table is one of dead letters and Results are theirs; nil for the rows' table.
 	DeadLetters *Letters
+	// Altered says how the table was altered for the batch; none for most.
+	Altered []string
 }

@@ -86,8 +86,9 @@ type TaskResult struct {
 	SpecID   int `json:"specId"`
 	// ReadBytes counts what was fetched from Kafka, as sent.
 	ReadBytes int64 `json:"readBytes"`
-	// UnknownFields maps the path of each field that the schema lacks to the first type seen there.
-	UnknownFields map[string]string `json:"unknownFields,omitempty"`
+	// UnknownFields are the fields that records have and the schema lacks, where they are to become columns. A result that
+	// has some has no files: the task is carried out again with them.
+	UnknownFields []Unknown `json:"unknownFields,omitempty"`
 	// DeadLetters describes the dead letters; nil if there are none.
 	DeadLetters *DeadLetters `json:"deadLetters,omitempty"`
 	// Misfits says which records are no rows; nil if all are.

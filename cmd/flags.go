@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -65,6 +66,7 @@ var unheeded = map[string][]string{
 	"ls":     slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
 	"show":   slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
 	"replay": slices.Concat(ofStart, []string{"source.maxOffsetsPerTrigger", "source.minPartitions", "retain", "run.maxBatches", "run.maxDuration", "run.grace"}),
+	"infer":  slices.Concat(ofRun, ofStart, []string{"name", "checkpoint", "sink.", "value.format", "value.schema", "source.includeHeaders", "memory"}),
 }
 
 var (
@@ -115,8 +117,14 @@ func (p *process) begin(c *cli.Context) error {
 
 // loadJob makes the job of file, environment and flags.
 func (p *process) loadJob(c *cli.Context, needs job.Part) (*job.Job, error) {
+	return loadJob(c.Context, p.jobInput(c, needs))
+}
+
+// jobInput is what a job is made of.
+func (p *process) jobInput(c *cli.Context, needs job.Part) job.Input {
 	dir, noDir := os.Getwd() // it may be deleted, which is nothing to a job of absolute paths
-	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, WorkDirError: noDir, CheckClient: checkClient, CheckValue: checkValue,
+	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, WorkDirError: noDir, CheckClient: checkClient,
+		CheckRegistry: checkRegistryProperties, CheckValue: checkValue,
 		ReadFile: func(path string) ([]byte, error) { return job.ReadFile(c.Context, path) }}
 	for _, k := range job.Keys() {
 		if k.Flag == "" {
@@ -126,9 +134,13 @@ func (p *process) loadJob(c *cli.Context, needs job.Part) (*job.Job, error) {
 			in.Flags = append(in.Flags, job.FlagValue{Flag: k.Flag, Value: value})
 		}
 	}
+	return in
+}
+
+func loadJob(ctx context.Context, in job.Input) (*job.Job, error) {
 	j, err := job.Load(in)
 	if err != nil {
-		return nil, cause(c.Context, err)
+		return nil, cause(ctx, err)
 	}
 	return j, nil
 }

@@ -58,7 +58,7 @@ func (p *process) app() *cli.App {
 		Usage:       "drain what is in Kafka now into an Iceberg table, exactly once, and exit",
 		Description: "Each run reads everything that was in Kafka when it started, in batches no larger than you allow, writes each batch to the table exactly once, and exits.\n\nTry it without anything else:   sluice demo\n\nWhat a job needs comes from flags, from a file (--job), or from variables: SLUICE_ and a key's path, as in SLUICE_SOURCE_SUBSCRIBE=orders.",
 		Commands: []*cli.Command{p.runCommand(), p.planCommand(), p.statusCommand(), p.verifyCommand(), p.validateCommand(), p.peekCommand(), p.deadLetterCommand(),
-			p.demoCommand(), p.versionCommand(), helpCommand()},
+			p.schemaCommand(), p.demoCommand(), p.versionCommand(), helpCommand()},
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagVersion, Aliases: []string{"v"}, Usage: "show the version, as sluice version does"}, cli.HelpFlag},
 		Writer: p.stdout, ErrWriter: p.stderr,
 		HideVersion: true, Suggest: true,
@@ -76,19 +76,19 @@ func (p *process) app() *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 	}
-	finishCommands(app.Commands)
+	prepare(app.Commands)
 	return app
 }
 
-// finishCommands gives commands what all of them have.
-func finishCommands(commands []*cli.Command) {
+// prepare gives commands, and those inside them, what all have.
+func prepare(commands []*cli.Command) {
 	for _, c := range commands {
 		c.OnUsageError = usageError
 		c.HideHelpCommand = true
 		tellKeys(c)
 		listHeeded(c)
 		c.Flags = append(c.Flags, cli.HelpFlag) // the library adds it too late to be listed
-		finishCommands(c.Subcommands)
+		prepare(c.Subcommands)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sluice/batch"
+	"sluice/decode"
 	"sluice/decode/ddl"
 	"sluice/progress"
 	"sluice/runner"
@@ -15,11 +16,18 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 	if !o.Table.Exists || o.Refusal != nil || o.Replay == nil && o.Next == nil {
 		return nil
 	}
-	value, headers := valueOf(&l.job.Value), l.job.Source.IncludeHeaders
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
+	headers := l.job.Source.IncludeHeaders
+	value, err := l.valueFor(o.Table)
+	if err != nil {
+		return err
+	}
 	if plan := o.Replay; plan != nil && l.takes(ctx, *settled(plan.Value, &value), *settled(plan.IncludeHeaders, &headers)) == nil {
 		return nil
 	}
-	err := l.takes(ctx, value, headers)
+	err = l.takes(ctx, value, headers)
 	if batch.ClassOf(err) == batch.Inconsistent {
 		o.Refusal, err = err, nil
 	}
@@ -34,18 +42,41 @@ func settled[T any](plans, jobs *T) *T {
 }
 
 func (l *pipeline) takes(ctx context.Context, value batch.Value, headers bool) error {
-	d, err := newDecoder(value, headers)
+	d, err := l.newDecoder(value, headers)
 	if err != nil {
+		return err
+	}
+	if altersTable(value) {
+		_, err = l.sink.Evolution(ctx, d.Schema())
 		return err
 	}
 	return l.sink.Fits(ctx, d.Schema())
 }
 
-// showRows adds what records become to a plan.
+// valueFor is how the next batch reads values: as the job says, and with addColumn with the columns that the table has besides.
+func (l *pipeline) valueFor(table *batch.Table) (batch.Value, error) {
+	value := l.settled()
+	if !altersTable(value) {
+		return value, nil
+	}
+	return decode.Widen(value, table.Columns)
+}
+
+// showRows adds what records become to a plan, and what the table has otherwise.
 func (l *pipeline) showRows(ctx context.Context, shown *progress.Plan, o *runner.Outlook) error {
-	d, err := l.decoder()
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
+	value, err := l.valueFor(o.Table)
 	if err != nil {
 		return err
+	}
+	d, err := l.newDecoder(value, l.job.Source.IncludeHeaders)
+	if err != nil {
+		return err
+	}
+	if left := l.leftOut(); left != "" {
+		shown.Notes = append(shown.Notes, left)
 	}
 	shown.Format, shown.Columns, shown.Differences = l.job.Value.Format, []progress.PlanColumn{}, []string{}
 	for _, f := range d.Schema() {
@@ -53,6 +84,12 @@ func (l *pipeline) showRows(ctx context.Context, shown *progress.Plan, o *runner
 	}
 	if !o.Table.Exists {
 		return nil
+	}
+	if altersTable(value) {
+		shown.Changes, err = l.sink.Evolution(ctx, d.Schema())
+		if batch.ClassOf(err) != batch.Inconsistent {
+			return err
+		}
 	}
 	differences, err := l.sink.Differences(ctx, d.Schema())
 	shown.Differences = append(shown.Differences, differences...)

@@ -8,6 +8,7 @@ import (
 
 	"sluice/batch"
 	"sluice/columns"
+	"sluice/decode"
 	"sluice/lakesink"
 	"sluice/progress"
 	"sluice/verify"
@@ -56,7 +57,11 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 	for _, name := range of.Tables {
 		from = append(from, l.deadLetters(name))
 	}
-	decoder, err := newDecoder(l.replayed(of.Tables[0]), l.job.Source.IncludeHeaders)
+	value, err := l.replayed(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := l.newDecoder(value, l.job.Source.IncludeHeaders)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +78,27 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 	return came, nil
 }
 
-// replayed is how the job reads values now, but that whatever is no row stays a dead letter: to make nulls of it would be
-// to lose it.
-func (l *pipeline) replayed(table string) batch.Value {
-	value := valueOf(&l.job.Value)
-	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, table
+// replayed is how the job reads values now, with the columns that the table has been given, but that whatever is no row
+// stays a dead letter: to make nulls of it would be to lose it. So does a record with a field that the table has no
+// column for, where such fields are to become columns: that is a run's work.
+func (l *pipeline) replayed(ctx context.Context, of *progress.DeadLetters) (batch.Value, error) {
+	if err := l.openRegistry(ctx); err != nil {
+		return batch.Value{}, err
+	}
+	if err := l.settle(ctx); err != nil {
+		return batch.Value{}, err
+	}
+	t, err := l.sink.Table(ctx, of.QueryID)
+	if err != nil {
+		return batch.Value{}, err
+	}
+	value, err := l.valueFor(t)
+	if value.OnUnknownField == decode.AddColumn {
+		value.OnUnknownField = batch.DeadLetterPolicy
+	}
 	if value.OnTombstone == "drop" {
 		value.OnTombstone = batch.DeadLetterPolicy
 	}
-	return value
+	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, of.Tables[0]
+	return value, err
 }

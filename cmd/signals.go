@@ -20,7 +20,7 @@ type signalled struct {
 }
 
 // lookers are the commands that move nothing: there is nothing that a next run could go on from.
-var lookers = []string{"plan", "status", "verify", "validate", "peek"}
+var lookers = []string{"plan", "status", "verify", "validate", "peek", "schema infer", "schema convert"}
 
 func (s *signalled) looks() bool { return slices.Contains(lookers, s.verb) }
 

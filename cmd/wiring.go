@@ -15,6 +15,7 @@ import (
 	"sluice/checkpoint"
 	"sluice/columns"
 	"sluice/decode"
+	"sluice/decode/registry"
 	"sluice/job"
 	"sluice/kafkasrc"
 	"sluice/lakesink"
@@ -36,6 +37,13 @@ type pipeline struct {
 	store     checkpoint.Store
 	log       *checkpoint.Log
 	lease     *checkpoint.Lease
+	// registry is nil where the job names none; decoders asks it.
+	registry *registry.Client
+	decoders decode.Maker
+	// value is what settle settled, subjects are what it follows from, and lacking is what they have and the table has not.
+	value             *batch.Value
+	subjects, lacking []string
+	narrowed          bool
 }
 
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.
@@ -48,6 +56,11 @@ func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error)
 	}
 	if parts&job.ForSink != 0 { // before anything is opened: it is about the job alone
 		if err := readable(j); err != nil {
+			return p, err
+		}
+	}
+	if parts&job.ForSource != 0 {
+		if err := p.openRegistry(ctx); err != nil {
 			return p, err
 		}
 	}
@@ -156,6 +169,9 @@ func (p *pipeline) close() {
 	if p.source != nil {
 		p.source.Close()
 	}
+	if p.registry != nil {
+		p.registry.Close()
+	}
 	if closer, ok := p.catalog.(catalog.Closer); ok {
 		_ = closer.Close() // a catalog that was only read or whose commits were answered has nothing to lose
 	}
@@ -166,11 +182,12 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
 		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
-		NewDecoder: newDecoder, DeadLetters: func(table string) runner.Sink { return sink{p.deadLetters(table)} }, DeadLetterSchema: decode.DeadLetterSchema(),
+		NewDecoder: p.newDecoder, DeadLetters: func(table string) runner.Sink { return sink{p.deadLetters(table)} }, DeadLetterSchema: decode.DeadLetterSchema(),
+		Widening: &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
 			CheckSink: lakesink.CheckMoved, OddLocation: func(location string) string { return lakesink.OddLocation(p.catalogOptions(), location) },
-			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: valueOf(&j.Value), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
+			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: p.settled(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
 			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,

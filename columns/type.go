@@ -67,3 +67,22 @@ type Field struct {
 
 // Schema is the columns of a row in order.
 type Schema []Field
+
+// MarshalText is String: kinds are words where they are stored.
+func (k Kind) MarshalText() ([]byte, error) {
+	if int(k) >= len(kindNames) || kindNames[k] == "" {
+		return nil, fmt.Errorf("columns: there is no kind %d", uint8(k))
+	}
+	return []byte(kindNames[k]), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i, name := range kindNames {
+		if name != "" && name == string(text) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("columns: there is no kind %q", text)
+}

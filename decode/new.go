@@ -8,16 +8,18 @@ import (
 
 	"sluice/batch"
 	"sluice/columns"
-	"sluice/decode/ddl"
 	"sluice/decode/json"
 	"sluice/decode/malformed"
+	"sluice/decode/registry"
 )
 
 // The formats.
 const (
-	FormatRaw    = "raw"
-	FormatString = "string"
-	FormatJSON   = "json"
+	FormatRaw      = "raw"
+	FormatString   = "string"
+	FormatJSON     = "json"
+	FormatAvro     = "avro"
+	FormatProtobuf = "protobuf"
 )
 
 // Decoder turns records into rows: Raw or Typed.
@@ -28,27 +30,47 @@ type Decoder interface {
 	Decode(records *columns.Records) (*columns.Batch, error)
 }
 
-// New makes the decoder that a plan or a job asks for. The error is the first of Problems; a job was checked before, so
-// that it then is of a plan which another version of sluice has made.
+// New makes the decoder that a plan or a job asks for, of values that say by themselves what they are. The error is the
+// first of Problems; a job was checked before, so that it then is of a plan which another version of sluice has made.
 func New(value batch.Value, includeHeaders bool) (Decoder, error) {
-	return newDecoder(value, TypedOptions{Headers: includeHeaders})
+	return Maker{}.New(value, includeHeaders)
 }
 
 // Lenient is New for whoever only looks: records that are no rows become rows of nulls whatever the policies say, and told
 // hears which and why.
 func Lenient(value batch.Value, includeHeaders bool, told func(records *columns.Records, row int, why *malformed.Error)) (Decoder, error) {
-	return newDecoder(value, TypedOptions{Headers: includeHeaders, Lenient: told})
+	return Maker{}.Lenient(value, includeHeaders, told)
 }
 
-func newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
-	if value.Format == FormatRaw {
+// Maker makes decoders.
+type Maker struct {
+	// Schemas answers for the ids that values carry; nil where none do.
+	Schemas Schemas
+}
+
+// New is the function New.
+func (m Maker) New(value batch.Value, includeHeaders bool) (Decoder, error) {
+	return m.newDecoder(value, TypedOptions{Headers: includeHeaders})
+}
+
+// Lenient is the function Lenient.
+func (m Maker) Lenient(value batch.Value, includeHeaders bool, told func(records *columns.Records, row int, why *malformed.Error)) (Decoder, error) {
+	return m.newDecoder(value, TypedOptions{Headers: includeHeaders, Lenient: told})
+}
+
+func (m Maker) newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
+	if value.Format == FormatRaw && value.Key.Format == "" {
 		return NewRaw(o.Headers), nil
 	}
-	s := settings{value: value}
-	if s.check(); len(s.problems) > 0 {
+	s := settings{value: value, lenient: o.Lenient != nil}
+	s.schemas = m.Schemas
+	if s.check(); len(s.problems) == 0 {
+		s.checkSettled()
+	}
+	if len(s.problems) > 0 {
 		return nil, &s.problems[0]
 	}
-	o.RawValue = value.IncludeRawValue
+	o.RawValue, o.Key = value.IncludeRawValue, s.keys
 	o.OnMalformed, o.OnTombstone, o.OnUnknown = policies[value.OnMalformed], policies[value.OnTombstone], policies[value.OnUnknownField]
 	if !value.Rejects() || o.Lenient != nil {
 		return NewTyped(s.parser, o)
@@ -66,21 +88,21 @@ var policies = map[string]Policy{"fail": Fail, "null": AsNull, "keep": AsNull, "
 
 // Problem is a setting that cannot be used.
 type Problem struct {
-	// Setting is its path below value, such as schema or json.timeZone.
+	// Setting is its path, such as value.schema or value.json.timeZone.
 	Setting string
 	// Err says why; a *ddl.Error where the text of a schema is wrong.
 	Err error
 }
 
 // Error is setting and reason.
-func (p *Problem) Error() string { return fmt.Sprintf("value.%s: %v", p.Setting, p.Err) }
+func (p *Problem) Error() string { return fmt.Sprintf("%s: %v", p.Setting, p.Err) }
 
 // Unwrap is the reason.
 func (p *Problem) Unwrap() error { return p.Err }
 
 // Problems lists what is wrong with settings, nothing if New takes them.
 func Problems(value batch.Value) []Problem {
-	if value.Format == FormatRaw {
+	if value.Format == FormatRaw && value.Key.Format == "" {
 		return nil
 	}
 	s := settings{value: value}
@@ -92,27 +114,39 @@ func Problems(value batch.Value) []Problem {
 type settings struct {
 	value    batch.Value
 	parser   Parser
+	keys     *Keys
+	schemas  Schemas
 	problems []Problem
+	// lenient is for whoever looks: unknown fields are noted unless they make a record malformed.
+	lenient bool
 }
 
 func (s *settings) problem(setting string, err error) {
-	s.problems = append(s.problems, Problem{Setting: setting, Err: err})
+	s.problems = append(s.problems, Problem{Setting: "value." + setting, Err: err})
 }
 
 func (s *settings) check() {
+	if s.value.Format == FormatRaw {
+		s.keyProblem("format", errors.New("keys are bytes where value.format is raw: the columns are then exactly those of Spark's Kafka source"))
+		return
+	}
 	s.word("onMalformed", s.value.OnMalformed, "fail", "null", batch.DeadLetterPolicy)
 	s.word("onTombstone", s.value.OnTombstone, "keep", "drop", batch.DeadLetterPolicy)
 	switch s.value.Format {
 	case FormatString:
-		s.parser = text{}
+		s.parser = text{path: textSchema[0].Name}
 	case FormatJSON:
-		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy)
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy, AddColumn)
 		s.checkJSON()
+	case FormatAvro, FormatProtobuf:
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy)
+		s.checkWritten()
 	default:
 		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))
 	}
 	s.checkDeadLetters()
-	if len(s.problems) == 0 {
+	s.checkKey()
+	if len(s.problems) == 0 && s.parser != nil {
 		s.checkRows()
 	}
 }
@@ -143,9 +177,8 @@ func (s *settings) checkJSON() {
 	if err != nil {
 		s.problem("json.timeZone", err)
 	}
-	schema, err := ddl.Parse(s.value.Schema)
-	if err != nil {
-		s.problem("schema", err)
+	schema, ok := s.columns()
+	if !ok {
 		return
 	}
 	j, o := &s.value.JSON, json.Options{Zone: zone}
@@ -162,19 +195,26 @@ func (s *settings) checkJSON() {
 	s.compile("json.columnFormats", schema, json.Options{Formats: j.ColumnFormats})
 	o.MaxDepth, o.Timestamps, o.Dates, o.Formats = j.MaxDepth, j.TimestampFormat, j.DateFormat, j.ColumnFormats
 	o.NumbersInText, o.CutFractions = j.NumbersInText, j.CutFractions
-	if len(s.problems) == 0 {
-		s.compile("json", schema, o)
+	if len(s.problems) == 0 && s.compile("json", schema, o) && s.value.Framing != "" {
+		s.parser = s.framed(s.parser, wanted{schema: schema}, FormatJSON, registry.ValueHeader)
 	}
 }
 
 func (s *settings) compile(setting string, schema columns.Schema, o json.Options) bool {
-	parser, err := json.Compile(schema, o)
+	parser, err := s.compiled(schema, o)
 	if err != nil {
 		s.problem(setting, errors.New(strings.TrimPrefix(err.Error(), "json: ")))
 		return false
 	}
 	s.parser = parser
 	return true
+}
+
+func (s *settings) compiled(schema columns.Schema, o json.Options) (Parser, error) {
+	if s.value.OnUnknownField == AddColumn || s.lenient && o.Unknown == nil {
+		return newCollecting(schema, o)
+	}
+	return json.Compile(schema, o)
 }
 
 // zoneOf is a zone of the IANA database; UTC if name is empty. The host's own zone has no name that means the same on

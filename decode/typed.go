@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +43,8 @@ type TypedOptions struct {
 	Headers bool
 	// RawValue adds kafka_value, the bytes that the columns were read from.
 	RawValue bool
+	// Key reads keys into kafka_key; nil keeps their bytes.
+	Key *Keys
 	// OnMalformed is Fail, AsNull or Reject.
 	OnMalformed Policy
 	// OnUnknown, where it is Reject, is before OnMalformed for records with a field that the schema does not have.
@@ -74,6 +75,11 @@ type Typed struct {
 	kept []int
 	// required is a column that cannot be null, empty if there is none.
 	required string
+	// framed are those of the parsers that need the records' headers.
+	framed []*framed
+	// collector is the parser, if it is one.
+	collector collector
+	undecided error
 }
 
 // The columns about the record.
@@ -90,11 +96,13 @@ const (
 // NewTyped makes a decoder of values that parser reads. A choice that cannot work with the schema is a NotSetUp fault.
 func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 	t := &Typed{parser: parser, options: o, schema: slices.Clone(parser.Schema()), width: len(parser.Schema())}
+	t.collector, _ = parser.(collector)
 	for _, f := range t.schema {
 		if f.Required && t.required == "" {
 			t.required = f.Name
 		}
 	}
+	t.framed = framedIn(parser, o.Key)
 	t.schema = append(t.schema, metadata(o)...)
 	if err := t.check(); err != nil {
 		return nil, err
@@ -112,7 +120,7 @@ func metadata(o TypedOptions) columns.Schema {
 		}
 		return nil
 	}
-	schema := columns.Schema{{Name: kafkaKey, Type: columns.Type{Kind: columns.Binary}}}
+	schema := columns.Schema{o.Key.field()}
 	if o.RawValue {
 		schema = append(schema, value)
 	}
@@ -165,17 +173,23 @@ func (t *Typed) Schema() columns.Schema { return t.schema }
 // A value that is null is a tombstone. A tombstone that should be kept as nulls is malformed if a column is required. A
 // value of no bytes is no tombstone; what it is the parser says.
 func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
-	if t.options.Headers && records.Headers.Len != records.Rows {
+	if (t.options.Headers || t.framed != nil) && records.Headers.Len != records.Rows {
 		return nil, fmt.Errorf("decode %s-%d: %d records come with %d header lists", records.Topic, records.Partition, records.Rows, records.Headers.Len)
 	}
 	typed := t.rows.Columns[:t.width]
 	for i := range typed {
 		typed[i].Reset()
 	}
+	if t.readsKeys() {
+		t.rows.Columns[t.width].Reset()
+	}
 	t.kept = t.kept[:0]
 	t.rows.Nulled, t.rows.Dropped = 0, 0
 	t.rows.Bad, t.rows.Reasons, t.rows.Examples = 0, nil, t.rows.Examples[:0]
 	for row := range records.Rows {
+		for _, f := range t.framed {
+			f.carry(records, row)
+		}
 		keep, err := t.record(typed, records, row)
 		if keep && t.options.OnMalformed == Reject {
 			keep, err = t.timed(typed, records, row)
@@ -193,17 +207,27 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 
 // record reads one record and reports whether it became a row.
 func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	nulled := t.rows.Nulled
+	keep, err := t.value(typed, records, row)
+	if keep && t.readsKeys() {
+		return t.key(typed, records, row, t.rows.Nulled > nulled)
+	}
+	return keep, err
+}
+
+// value reads the value of a record.
+func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	value := records.Value.Bytes(row)
 	if value == nil {
 		return t.tombstone(typed, records, row)
 	}
 	err := t.parser.Append(typed, value)
 	if err == nil {
-		return true, nil
+		return true, t.collect(records, row)
 	}
-	var why *malformed.Error
-	if !errors.As(err, &why) {
-		return false, fmt.Errorf("decode %s-%d at offset %d: %w", records.Topic, records.Partition, records.Offsets[row], err)
+	why, err := reasonOf(err, records, row)
+	if err != nil {
+		return false, err
 	}
 	return t.malformed(typed, records, row, why)
 }
@@ -264,7 +288,7 @@ func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Rec
 	return false, &batch.Fault{
 		Class:   batch.BadRecords,
 		Message: fmt.Sprintf("record %s-%d at offset %d is malformed", records.Topic, records.Partition, records.Offsets[row]),
-		Hint:    t.hint(why.Reason), Err: why,
+		Hint:    t.hint(why), Err: why,
 	}
 }
 
@@ -281,20 +305,28 @@ func (t *Typed) note(offset int64, why *malformed.Error) {
 
 // hint is what can be done about a record that is no row. A batch that failed is open, and is finished by whatever the job
 // says when it is tried again.
-func (t *Typed) hint(reason malformed.Reason) string {
+func (t *Typed) hint(why *malformed.Error) string {
 	const then = "; nothing of the batch is in the table, and the next run finishes it"
 	without := ""
 	if t.required != "" {
 		without = " and leave NOT NULL out of value.schema"
 	}
-	switch reason {
+	if ofKey(why) {
+		return "correct key.format or key.schema if the key is right; if it is wrong, set value.onMalformed to null" + without +
+			", which makes such records rows of nulls, or to deadLetter" + then
+	}
+	switch why.Reason {
 	case malformed.Tombstone:
 		return "set value.onTombstone to drop or deadLetter, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
 	case malformed.Unknown:
-		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore or deadLetter" + then
+		return "add the field to value.schema, and the column to the table; or set value.onUnknownField to ignore, to deadLetter, or to addColumn, which adds both" + then
+	}
+	came := ""
+	if t.collector != nil {
+		came = "; a column that came from records keeps the type that its first batch gave it: for another, rename or drop it with any engine, and declare it in value.schema"
 	}
 	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
-		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + then
+		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + came + then
 }
 
 func (t *Typed) appendNulls(typed []columns.Array) {
@@ -310,7 +342,9 @@ func (t *Typed) describe(records *columns.Records) error {
 		a, own := &t.rows.Columns[i], &t.own[i]
 		switch t.schema[i].Name {
 		case kafkaKey:
-			*a = t.pick(&records.Key, own, all)
+			if !t.readsKeys() { // else it was filled row by row
+				*a = t.pick(&records.Key, own, all)
+			}
 		case kafkaValue:
 			*a = t.pick(&records.Value, own, all)
 		case kafkaTopic:

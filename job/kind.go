@@ -116,6 +116,9 @@ var wording = words("text", "text", solid("is empty"))
 // ddlText is a schema; what is wrong in it is found by whoever knows the language.
 var ddlText = words("schema", "columns in Spark's DDL, such as order_id STRING NOT NULL, amount DECIMAL(18,2)", solid("has no column"))
 
+// keyType is one type or the columns of a struct.
+var keyType = words("schema", "a type in Spark's DDL, such as BIGINT, or columns, such as id BIGINT NOT NULL, region STRING", solid("has no type"))
+
 var localFile = words("path", "the path of a file on this machine", solid("is empty"))
 
 // solid refuses a text of white space.

@@ -26,6 +26,7 @@ const (
 	keyDropped     = "sluice.dropped"
 	keyNulled      = "sluice.nulled"
 	keyAccepted    = "sluice.accepted" // only where somebody has decided about rows that the table lost
+	keyAltered     = "sluice.altered"  // only where the table was altered for the batch
 	keySparkQuery  = "spark.sql.streaming.queryId"
 	keySparkEpoch  = "spark.sql.streaming.epochId"
 )
@@ -44,6 +45,11 @@ func (i *Iceberg) Table(ctx context.Context, query string) (*batch.Table, error)
 	if err != nil {
 		return nil, err
 	}
+	return i.reading(t, query)
+}
+
+// reading is what a reading of the table says.
+func (i *Iceberg) reading(t *table.Table, query string) (*batch.Table, error) {
 	applied, err := appliedOf(t, query)
 	if err != nil {
 		return nil, i.unreadable(err)
@@ -54,7 +60,7 @@ func (i *Iceberg) Table(ctx context.Context, query string) (*batch.Table, error)
 	}
 	m := t.Metadata()
 	return &batch.Table{Exists: true, UUID: m.TableUUID().String(), Location: t.Location(), SchemaID: t.Schema().ID, SpecID: m.DefaultPartitionSpec(),
-		Sequence: m.LastSequenceNumber(), Applied: *applied, Queries: queries}, nil
+		Columns: columnsOf(tableFields(t.Schema().Fields())), Sequence: m.LastSequenceNumber(), Applied: *applied, Queries: queries}, nil
 }
 
 // unreadable is the fault of bookkeeping that is there and makes no sense: never to be taken for none.

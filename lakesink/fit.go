@@ -151,10 +151,15 @@ func widens(to, from columns.Type) bool {
 // differing is fit for one table.
 func differing(t *table.Table, rows columns.Schema) (fields []parquetfile.Field, differences []string) {
 	fields, differences = fit(t.Schema(), rows)
+	return fields, append(differences, shapeDifferences(t)...)
+}
+
+// shapeDifferences are what keeps us from writing the table whatever the rows are.
+func shapeDifferences(t *table.Table) []string {
 	if spec := t.Spec(); !spec.IsUnpartitioned() {
-		differences = append(differences, fmt.Sprintf("the table is partitioned (%s), and only tables without partitions can be written", partitions(spec)))
+		return []string{fmt.Sprintf("the table is partitioned (%s), and only tables without partitions can be written", partitions(spec))}
 	}
-	return fields, differences
+	return nil
 }
 
 // fieldsFor is differing with all that stands in the way as one Inconsistent fault.
@@ -163,7 +168,7 @@ func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.
 	if len(differences) == 0 {
 		return fields, nil
 	}
-	hint := "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or change the job; for another table, which is created, it is another query"
+	hint := "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or let the run do so (value.onUnknownField addColumn, with value.format json), or change the job; for another table, which is created, it is another query"
 	if t.CurrentSnapshot() == nil {
 		hint += ". This table has no rows yet: it may also be dropped together with the checkpoint, and both are made anew"
 	}

@@ -137,3 +137,18 @@ func (f *tableField) typeName() string {
 	}
 	return typeName(f.kind)
 }
+
+// columnsOf is fields in the words of rows, without those that we have no word for.
+func columnsOf(fields []tableField) []columns.Field {
+	var out []columns.Field
+	for i := range fields {
+		f := &fields[i]
+		if !f.writable() {
+			continue
+		}
+		c := columns.Field{Name: f.name, Type: f.kind, Required: f.required}
+		c.Type.Fields = columnsOf(f.children)
+		out = append(out, c)
+	}
+	return out
+}

@@ -137,12 +137,24 @@ func summaryOf(c *batch.Commit) iceberg.Properties {
 	if c.Plan.Accepted != nil {
 		p[keyAccepted] = c.Plan.Accepted.String()
 	}
+	if len(c.Altered) > 0 {
+		p[keyAltered] = clipped(strings.Join(c.Altered, "; "))
+	}
 	for key, count := range map[string]int64{keyDropped: dropped, keyNulled: nulled} {
 		if count > 0 { // the summary is repeated in every metadata file
 			p[key] = strconv.FormatInt(count, 10)
 		}
 	}
 	return p
+}
+
+// clipped bounds a text that every metadata file repeats.
+func clipped(text string) string {
+	const most = 1000
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // keepBooks puts the ledger into the same commit.

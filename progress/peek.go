@@ -25,6 +25,17 @@ type Peek struct {
 	// Malformed says which of the records shown are no rows of the schema, and why: their columns are null here. Always
 	// empty for a table.
 	Malformed []PeekFault `json:"malformed"`
+	// Unknown are fields that the records read have and the schema lacks, with the types that they would have as columns;
+	// Undecided is why others could not be columns. Absent for a table.
+	Unknown   []PeekUnknown `json:"unknown,omitempty"`
+	Undecided string        `json:"undecided,omitempty"`
+}
+
+// PeekUnknown is a field that records have and the schema lacks.
+type PeekUnknown struct {
+	// Name is its path, SQLType its type in Spark's words.
+	Name    string `json:"name"`
+	SQLType string `json:"sqlType"`
 }
 
 // PeekFault is a record that is no row of the schema.
@@ -98,7 +109,9 @@ func (p *Peek) MarshalJSON() ([]byte, error) {
 		plain
 		Rows      []json.RawMessage `json:"rows"`
 		Malformed []PeekFault       `json:"malformed"`
-	}{plain(*p), rows, p.Malformed})
+		Unknown   []PeekUnknown     `json:"unknown,omitempty"`
+		Undecided string            `json:"undecided,omitempty"`
+	}{plain(*p), rows, p.Malformed, p.Unknown, p.Undecided})
 }
 
 // peekValue gives times the form that all other times have, with microseconds, as tables keep them.
@@ -141,6 +154,14 @@ func (p *Peek) WriteText(w io.Writer) error {
 		faults.add(printable(f.Topic), number(int64(f.Partition)), number(f.Offset), printable(f.Error))
 	}
 	out.section("", "", faults)
+	unknown := &table{headings: []string{"field that the schema lacks", "type"}}
+	for _, f := range p.Unknown {
+		unknown.add(printable(f.Name), printable(f.SQLType))
+	}
+	out.section("", "", unknown)
+	if p.Undecided != "" {
+		out.linef("\nCannot be a column: %s", printable(p.Undecided))
+	}
 	return out.to(w)
 }
 

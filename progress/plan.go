@@ -59,6 +59,9 @@ type Plan struct {
 	Columns []PlanColumn `json:"columns"`
 	// Differences are what keeps the table from taking such rows.
 	Differences []string `json:"differences"`
+	// Changes are how the run would alter the table for columns of the schema, as far as that can be known before the
+	// records are read; absent where it would not.
+	Changes []string `json:"changes,omitempty"`
 	// Notes are what a person should know.
 	Notes []string `json:"notes"`
 }
@@ -165,6 +168,12 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	out.section("", "  ", ranges.trimmed())
 	out.section(p.Format+" rows", "  ", p.columns())
+	if len(p.Changes) > 0 {
+		out.linef("\nThe table is altered first:")
+	}
+	for _, c := range p.Changes {
+		out.linef("  %s", printable(c))
+	}
 	if len(p.Differences) > 0 {
 		out.linef("\nThe table does not take them:")
 	}

@@ -79,6 +79,8 @@ type Extra struct {
 	Lag int64 `json:"lag"`
 	// Accepted is the decision about rows that the table lost which this batch carries out; nil for most.
 	Accepted *Accepted `json:"accepted,omitempty"`
+	// Altered says how the table was altered so that it takes the batch; absent for most.
+	Altered []string `json:"altered,omitempty"`
 	// PeakMemoryBytes is the process's largest resident set so far.
 	PeakMemoryBytes int64 `json:"peakMemoryBytes"`
 }

@@ -34,6 +34,12 @@ func (b *Batch) line() string {
 	if b.Sluice.Nulled > 0 {
 		s += ", " + count(b.Sluice.Nulled) + " malformed"
 	}
+	if n := len(b.Sluice.Altered); n > 0 {
+		s += ", table altered: " + printable(b.Sluice.Altered[0])
+		if n > 1 {
+			s += " and " + plural(int64(n-1), "more change")
+		}
+	}
 	if b.Sluice.Lag > 0 {
 		s += "; " + count(b.Sluice.Lag) + " left"
 	}

@@ -130,7 +130,8 @@ type Lease interface {
 type Reporter interface {
 	// Planned announces a batch that is about to be read: its number, its offsets, and how many are left after it.
 	Planned(batch, offsets, remaining int64, replayed bool)
-	// Advanced adds records that have been read and written to files since the last call.
+	// Advanced adds records that have been read and written to files since the last call. A negative number takes back
+	// those of a batch that is read again.
 	Advanced(records int64)
 	// Committed reports a batch that is in the table.
 	Committed(report *progress.Batch)

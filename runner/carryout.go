@@ -35,7 +35,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	if err := r.commitLetters(ctx, plan, work, replayed); err != nil {
 		return err
 	}
-	applied, err := r.commit(ctx, r.Sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: work.results, TableUUID: r.table.UUID})
+	applied, err := r.commit(ctx, r.Sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: work.results, TableUUID: r.table.UUID, Altered: work.altered})
 	if err != nil {
 		return err
 	}
@@ -47,6 +47,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	watch.lap("commitOffsets")
 
 	report := r.report(plan, work, replayed, watch)
+	report.Sluice.Altered = work.altered
 	r.count(report)
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
@@ -55,18 +56,25 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 
 // work is what carrying out a plan's tasks made.
 type work struct {
+	tasks   []batch.Task
 	results []batch.TaskResult
+	// altered says how the rows' table was altered for it.
+	altered []string
 	// letters is the table of the dead letters, nil if the batch can have none.
 	letters *letters
 }
 
 // execute reads the plan into files, and reconciles what was read with what was planned.
 func (r *run) execute(ctx context.Context, plan *batch.Plan, replayed bool) (*work, error) {
-	value, headers := *settled(plan.Value, &r.Value), *settled(plan.IncludeHeaders, &r.IncludeHeaders)
-	done, err := r.executeAs(ctx, plan, value, headers)
-	if err != nil && replayed && r.cures(plan, err) {
+	job, err := r.jobValue()
+	if err != nil {
+		return nil, err
+	}
+	// What rows the records make is the plan's to say: a job that was changed since is the next batch's.
+	done, err := r.executeAs(ctx, plan, *settled(plan.Value, &job), *settled(plan.IncludeHeaders, &r.IncludeHeaders))
+	if err != nil && replayed && r.cures(plan, job, err) {
 		r.Reporter.Notice("the batch cannot be finished with the settings that it was planned with; it is finished with those that the job has now", "batch", plan.Batch, "error", err)
-		done, err = r.executeAs(ctx, plan, r.Value, r.IncludeHeaders)
+		done, err = r.executeAs(ctx, plan, job, r.IncludeHeaders)
 	}
 	return done, err
 }
@@ -76,25 +84,18 @@ func (r *run) executeAs(ctx context.Context, plan *batch.Plan, value batch.Value
 	if err != nil {
 		return nil, err
 	}
-	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced, DeadLetters: r.DeadLetters, DeadLetterSchema: r.DeadLetterSchema}
-	tasks := r.tasksAs(plan, value, headers)
-	for i := range tasks {
-		if value.DeadLetters != "" {
-			tasks[i].DeadLetters = &batch.DeadLetterOutput{SchemaID: letters.table.SchemaID, SpecID: letters.table.SpecID}
-		}
-	}
-	results, err := executor.ExecuteAll(ctx, tasks, r.Workers)
-	if err != nil {
+	done := &work{letters: letters}
+	if err := r.readAs(ctx, plan, value, headers, done); err != nil {
 		return nil, err
 	}
-	if err := tolerable(plan.Batch, &value, results); err != nil {
+	if err := tolerable(plan.Batch, &value, done.results); err != nil {
 		return nil, err
 	}
-	if err := batch.Covers(plan, tasks, results); err != nil {
+	if err := batch.Covers(plan, done.tasks, done.results); err != nil {
 		return nil, &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
 			Hint: "run again; if it repeats, this is a defect of sluice: keep the log"}
 	}
-	return &work{results: results, letters: letters}, nil
+	return done, nil
 }
 
 // lettersFor is the table for what is rejected while a plan is carried out with the given settings, nil if nothing can be
@@ -136,10 +137,10 @@ func (r *run) tasksAs(plan *batch.Plan, value batch.Value, headers bool) []batch
 // cures says whether the settings of the job, which are others than the plan's, may finish a batch that failed with the
 // plan's because of a record or of the table's columns. It would otherwise fail forever: a record stays as it is. Nothing
 // of the batch is in the table, so that no record gets two rows by it.
-func (r *run) cures(plan *batch.Plan, failure error) bool {
+func (r *run) cures(plan *batch.Plan, job batch.Value, failure error) bool {
 	switch batch.ClassOf(failure) {
 	case batch.BadRecords, batch.Inconsistent:
-		return !settled(plan.Value, &r.Value).Equal(r.Value) || *settled(plan.IncludeHeaders, &r.IncludeHeaders) != r.IncludeHeaders
+		return !settled(plan.Value, &job).Equal(job) || *settled(plan.IncludeHeaders, &r.IncludeHeaders) != r.IncludeHeaders
 	}
 	return false
 }

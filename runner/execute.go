@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -25,6 +26,8 @@ type Executor struct {
 	DeadLetterSchema columns.Schema
 	// Advanced is told of records that were read and handed to the files. Optional; called from several goroutines.
 	Advanced func(records int64)
+	// wider says that a task has found fields that become columns: no task of the batch writes on.
+	wider atomic.Bool
 }
 
 // Execute carries out one task: it reads the pieces, decodes them, and writes files that are not part of the table
@@ -57,6 +60,9 @@ func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskRe
 	if err := e.drain(ctx, reader, decoder, outputs{writer, rejects}, result); err != nil {
 		return nil, fmt.Errorf("task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
+	if e.wider.Load() { // all is read again with more columns; what is open is given up
+		return result, nil
+	}
 	if result.DeadLetters, err = rejects.close(ctx); err != nil {
 		return nil, fmt.Errorf("finish the dead letters of task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
@@ -72,7 +78,15 @@ type outputs struct {
 	rejects *rejects
 }
 
+func (o *outputs) write(ctx context.Context, rows *columns.Batch, records *columns.Records, piece *batch.PieceResult) error {
+	if err := o.rows.Write(ctx, rows); err != nil || rows.Rejected == nil {
+		return err
+	}
+	return o.rejects.write(ctx, rows.Rejected, records, piece)
+}
+
 func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to outputs, result *batch.TaskResult) error {
+	finder, finds := decoder.(Finder)
 	for {
 		records, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -85,12 +99,12 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to
 		if err != nil {
 			return err
 		}
-		if err := to.rows.Write(ctx, rows); err != nil {
-			return err
+		if finds && len(finder.Unknown()) > 0 {
+			e.wider.Store(true)
 		}
 		piece := &result.Pieces[reader.Piece()]
-		if rows.Rejected != nil {
-			if err := to.rejects.write(ctx, rows.Rejected, records, piece); err != nil {
+		if !e.wider.Load() {
+			if err := to.write(ctx, rows, records, piece); err != nil {
 				return err
 			}
 		}
@@ -107,6 +121,9 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to
 		result.Pieces[i].Position = position
 	}
 	result.ReadBytes = reader.ReadBytes()
+	if finds {
+		result.UnknownFields = finder.Unknown()
+	}
 	return nil
 }
 

@@ -80,6 +80,8 @@ type Query struct {
 	// that decoders give them. Both may be nil where no job or plan has any.
 	DeadLetters      func(table string) Sink
 	DeadLetterSchema columns.Schema
+	// Widening is nil where records never alter the table.
+	Widening *Widening
 	Options
 }
 

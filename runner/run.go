@@ -138,11 +138,19 @@ func (r *run) shape(ctx context.Context) error {
 	if r.shaped {
 		return nil
 	}
-	decoder, err := r.NewDecoder(r.Value, r.IncludeHeaders)
+	value, err := r.jobValue()
 	if err != nil {
 		return err
 	}
-	if err := r.Sink.Create(ctx, decoder.Schema()); err != nil {
+	decoder, err := r.NewDecoder(value, r.IncludeHeaders)
+	if err != nil {
+		return err
+	}
+	err = r.Sink.Create(ctx, decoder.Schema())
+	if r.Widening.grows(value) && batch.ClassOf(err) == batch.Inconsistent { // it may be altered, once a batch is planned
+		_, err = r.Widening.Evolution(ctx, decoder.Schema())
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.shapeLetters(ctx); err != nil {
@@ -231,7 +239,11 @@ func (r *run) publish(ctx context.Context, plan *batch.Plan) error {
 		}
 	}
 	plan.Isolation, plan.MaxOffsets, plan.LeaseEpoch = r.Isolation, r.MaxOffsetsPerTrigger, r.epoch
-	headers, value := r.IncludeHeaders, r.Value
+	headers := r.IncludeHeaders
+	value, err := r.jobValue()
+	if err != nil {
+		return err
+	}
 	plan.IncludeHeaders, plan.Value = &headers, &value
 	plan.TimestampMs, plan.TableSequence = r.Now().UnixMilli(), r.table.Sequence
 	plan.Nonce, plan.Accepted = uuid.NewString(), r.accepted

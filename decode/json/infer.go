@@ -1,6 +1,8 @@
 package json
 
 import (
+	"errors"
+	"math"
 	"slices"
 
 	"sluice/columns"
@@ -20,17 +22,40 @@ import (
 //
 // value is one JSON text; if it is not, there is no type.
 func Infer(value []byte) (columns.Type, bool) {
-	i := inference{scanner{b: value, limit: maxDepth}}
+	t, err := InferAtMost(value, math.MaxInt)
+	return t, err == nil && t.Kind != 0
+}
+
+// What InferAtMost says.
+var (
+	// ErrMixed: there are values without a common type, a name twice, or an integer of more than 38 digits.
+	ErrMixed = errors.New("its values have no type in common, or it has a name twice, or an integer of more than 38 digits")
+	// ErrTooMany: the type would have more fields than wanted.
+	ErrTooMany = errors.New("it has too many names to be columns")
+)
+
+// InferAtMost is Infer for values of which nothing good can be assumed: a type of more fields than most, all levels counted,
+// is ErrTooMany, and is given up before it takes much memory. Where Infer finds no type, either nothing is known yet, which
+// is no error and the zero type, or what there is contradicts itself, which is ErrMixed.
+func InferAtMost(value []byte, most int) (columns.Type, error) {
+	i := inference{scanner: scanner{b: value, limit: maxDepth}, most: most}
 	t := i.value()
-	if i.space(); t == nil || i.i < len(value) || t.Kind == 0 {
-		return columns.Type{}, false
+	switch i.space(); {
+	case i.made > most:
+		return columns.Type{}, ErrTooMany
+	case t == nil || i.i < len(value):
+		return columns.Type{}, ErrMixed
 	}
-	return *t, true
+	return *t, nil
 }
 
 // inference reads a value and its type. A nil type says that the text is wrong or its values contradict each other, one of
 // kind 0 that nothing is known.
-type inference struct{ scanner }
+type inference struct {
+	scanner
+	// made counts fields, most bounds them.
+	made, most int
+}
 
 func (s *inference) value() *columns.Type {
 	switch c := s.space(); {
@@ -72,6 +97,7 @@ func (s *inference) number() *columns.Type {
 
 func (s *inference) array() *columns.Type {
 	var element columns.Type
+	before := s.made
 	known := s.members(']', func() bool {
 		t := s.value()
 		if t == nil {
@@ -79,7 +105,10 @@ func (s *inference) array() *columns.Type {
 		}
 		merged, ok := merge(element, *t)
 		element = merged
-		return ok
+		if s.made > before { // what elements have in common counts once
+			s.made = before + fieldCount(element)
+		}
+		return ok && s.made <= s.most
 	})
 	switch {
 	case !known:
@@ -106,8 +135,9 @@ func (s *inference) object() *columns.Type {
 		t := s.value()
 		if t != nil && t.Kind != 0 {
 			fields = append(fields, columns.Field{Name: name, Type: *t})
+			s.made++
 		}
-		return t != nil
+		return t != nil && s.made <= s.most
 	})
 	switch {
 	case !known:
@@ -118,27 +148,15 @@ func (s *inference) object() *columns.Type {
 	return &columns.Type{Kind: columns.Struct, Fields: fields}
 }
 
-// members reads an array or object, each member with read.
-func (s *inference) members(end byte, read func() bool) bool {
-	if !s.open() {
-		return false
+func fieldCount(t columns.Type) int {
+	n := 0
+	if t.Kind == columns.Struct {
+		n = len(t.Fields)
 	}
-	if s.space() == end {
-		s.close()
-		return true
+	for i := range t.Fields {
+		n += fieldCount(t.Fields[i].Type)
 	}
-	for read() {
-		switch s.space() {
-		case ',':
-			s.i++
-		case end:
-			s.close()
-			return true
-		default:
-			return false
-		}
-	}
-	return false
+	return n
 }
 
 // Merge is the type that has room for values of both types as Infer has them: BIGINT and DECIMAL(38,0) widen to it and to

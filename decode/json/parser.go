@@ -22,6 +22,8 @@ type Parser struct {
 	// leaves is how many columns the schema has that have none inside them; room is how many more values the record in
 	// hand may leave out.
 	leaves, room int
+	// single says that the text is the value of the only column, and no object that has it as a field.
+	single bool
 
 	// name holds a name without its escapes, bytes what base64 stands for.
 	name, bytes []byte
@@ -63,15 +65,20 @@ func (p *Parser) record(dst []columns.Array, row int) bool {
 	if len(p.b) == 0 {
 		return p.fail(malformed.Empty, 0, "the value has no bytes")
 	}
-	if c := p.space(); c != '{' {
+	what := "object"
+	if p.single {
+		what = "value"
+		if !p.value(&p.root.children[0], &dst[0]) {
+			return false
+		}
+	} else if c := p.space(); c != '{' {
 		return p.other(c, "an object")
-	}
-	if !p.object(p.root, dst, row) {
+	} else if !p.object(p.root, dst, row) {
 		return false
 	}
 	p.space()
 	if p.i < len(p.b) {
-		return p.fail(malformed.Syntax, p.i, "there is more after the object")
+		return p.fail(malformed.Syntax, p.i, "there is more after the %s", what)
 	}
 	return true
 }
@@ -208,7 +215,7 @@ func (p *Parser) nothing(n *node, a *columns.Array, at int) bool {
 }
 
 // other says that the record has something else than what is wanted.
-func (p *Parser) other(c byte, wanted string) bool {
+func (s *scanner) other(c byte, wanted string) bool {
 	found := ""
 	switch {
 	case c == '"':
@@ -224,9 +231,9 @@ func (p *Parser) other(c byte, wanted string) bool {
 	case c == '-' || isDigit(c):
 		found = "a number"
 	default:
-		return p.unexpected("a value")
+		return s.unexpected("a value")
 	}
-	return p.fail(malformed.WrongType, p.i, "%s where %s should be", found, wanted)
+	return s.fail(malformed.WrongType, s.i, "%s where %s should be", found, wanted)
 }
 
 // typeName is how an error shows a type.

@@ -354,3 +354,26 @@ func (s *scanner) colon() bool {
 	s.i++
 	return true
 }
+
+// members reads an array or object, each member with read.
+func (s *scanner) members(end byte, read func() bool) bool {
+	if !s.open() {
+		return false
+	}
+	if s.space() == end {
+		s.close()
+		return true
+	}
+	for read() {
+		switch s.space() {
+		case ',':
+			s.i++
+		case end:
+			s.close()
+			return true
+		default:
+			return s.unexpected("a comma or the end of the array or object")
+		}
+	}
+	return false
+}

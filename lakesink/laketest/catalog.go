@@ -81,6 +81,8 @@ func kind(updates []table.Update) string {
 			return "snapshot"
 		case table.UpdateRemoveSnapshots:
 			return "expiry"
+		case table.UpdateAddSchema:
+			return "schema"
 		}
 	}
 	return "metadata"

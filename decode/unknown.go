@@ -1,0 +1,150 @@
+package decode
+
+import (
+	"fmt"
+	"slices"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/decode/json"
+)
+
+// collector is a Parser that can tell what the last record has beyond the schema.
+type collector interface {
+	Parser
+	// Collect notes it; the record is one that became a row. A field that cannot become a column is a BadRecords fault.
+	Collect(at batch.Place) error
+	// Unknown is all that was noted.
+	Unknown() []batch.Unknown
+}
+
+// collecting is the JSON parser that notes unknown fields. While a record is read it keeps where they are; what they are is
+// looked at when the record has turned out to be a row, so that malformed ones add nothing to a table.
+type collecting struct {
+	*json.Parser
+	levels map[string]level
+	found  batch.Unknowns
+	staged []sighting
+	names  []byte
+}
+
+// level is a struct of the schema in which unknown fields may be.
+type level struct {
+	// way are the fields that lead to it, fields those that it has.
+	way, fields []columns.Field
+}
+
+// sighting is an unknown field of the record in hand.
+type sighting struct {
+	parent string
+	// name ends here in names, and begins where the one before it ends.
+	name  int
+	value []byte
+}
+
+func newCollecting(schema columns.Schema, o json.Options) (*collecting, error) {
+	c := &collecting{levels: map[string]level{"": {fields: schema}}}
+	if err := c.descend("", nil, schema); err != nil {
+		return nil, err
+	}
+	o.Unknown = c.stage
+	var err error
+	c.Parser, err = json.Compile(schema, o)
+	return c, err
+}
+
+// descend finds the structs below fields. With dots in names two of them may have one path.
+func (c *collecting) descend(parent string, way, fields []columns.Field) error {
+	for _, f := range fields {
+		path := f.Name
+		if parent != "" {
+			path = parent + "." + f.Name
+		}
+		here := append(slices.Clip(way), f)
+		if f.Type.Kind == columns.Struct {
+			if _, twice := c.levels[path]; twice {
+				return fmt.Errorf("two structs have the path %s: with unknown fields as columns they could not be told", path)
+			}
+			c.levels[path] = level{here, f.Type.Fields}
+		}
+		if err := c.descend(path, here, f.Type.Fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collecting) stage(parent string, name, value []byte) bool {
+	c.names = append(c.names, name...)
+	c.staged = append(c.staged, sighting{parent, len(c.names), value})
+	return true
+}
+
+// Append reads a record; see json.Parser.
+func (c *collecting) Append(dst []columns.Array, value []byte) error {
+	c.staged, c.names = c.staged[:0], c.names[:0]
+	return c.Parser.Append(dst, value)
+}
+
+// Collect notes what the last record has beyond the schema.
+func (c *collecting) Collect(at batch.Place) error {
+	from := 0
+	for _, s := range c.staged {
+		name := c.names[from:s.name]
+		from = s.name
+		if err := c.look(&s, name, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collecting) look(s *sighting, name []byte, at batch.Place) error {
+	switch string(s.value) {
+	case "null", "[]", "{}": // most of what is never decided, record after record
+		return nil
+	}
+	t, err := json.InferAtMost(s.value, batch.MostNewColumns)
+	if err == nil && t.Kind == 0 {
+		return nil
+	}
+	in := c.levels[s.parent]
+	if err != nil {
+		var path []string
+		for _, f := range in.way {
+			path = append(path, f.Name)
+		}
+		return batch.Undecided(append(path, string(name)), at, err.Error())
+	}
+	return c.found.Add(in.way, string(name), t, in.fields, at)
+}
+
+// Unknown is what was noted.
+func (c *collecting) Unknown() []batch.Unknown { return c.found.Fields }
+
+// Unknown are the fields that records which became rows have and the schema lacks, where value.onUnknownField makes columns
+// of them; nil for none, and where it does not.
+func (t *Typed) Unknown() []batch.Unknown {
+	if t.collector == nil {
+		return nil
+	}
+	return t.collector.Unknown()
+}
+
+// Undecided is, where the decoder is Lenient, the first reason why unknown fields cannot become columns; nil for none.
+func (t *Typed) Undecided() error { return t.undecided }
+
+// collect notes what a row's record has beyond the schema.
+func (t *Typed) collect(records *columns.Records, row int) error {
+	if t.collector == nil {
+		return nil
+	}
+	err := t.collector.Collect(batch.Place{Topic: records.Topic, Partition: records.Partition, Offset: records.Offsets[row]})
+	if t.options.Lenient != nil {
+		if t.undecided == nil {
+			t.undecided = err
+		}
+		return nil
+	}
+	return err
+}
