@@ -61,7 +61,9 @@ func TestMalformedRecordsGoToTheTableOfDeadLettersWhole(t *testing.T) {
 	k.produce(t, &kgo.Record{Topic: "orders", Key: []byte{0, 0xff}, Value: []byte(`{"order_id":"x"}`), Timestamp: millis(1_700_000_000_123),
 		Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte("abc")}, {Key: "trace", Value: nil}}})
 	k.say(t, "", `{"order_id":2,"amount":1.555}`, `{"order_id":3}`)
-	p.do(t, "plan").wants(0)
+	if tables := fmt.Sprint(p.do(t, "plan").wants(0).last("plan")["tables"]); !strings.Contains(tables, "name:ops.dead role:deadLetters") {
+		t.Errorf("the plan's tables are %s", tables)
+	}
 	p.run(t).wants(0).has("summary", "rows", 2, "deadLetters", 3, "deadLetterTable", "ops.dead", "reasons.type", 1, "reasons.tombstone", 1, "reasons.lossy", 1).
 		has("batch", "sluice.deadLetters", 3, "sluice.deadLetterFiles", 1)
 	p.proves(t, "proved", 2).has("verify", "deadLetters", 3, "deadLettersFound", 3)

@@ -8,9 +8,9 @@ import (
 
 	"sluice/batch"
 	"sluice/columns"
+	"sluice/decode"
 	"sluice/lakesink"
 	"sluice/progress"
-	"sluice/runner"
 	"sluice/verify"
 )
 
@@ -57,12 +57,16 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 	for _, name := range of.Tables {
 		from = append(from, l.deadLetters(name))
 	}
-	decoder, err := l.replayDecoder(ctx, of)
+	value, err := l.replayed(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := l.newDecoder(value, l.job.Source.IncludeHeaders)
 	if err != nil {
 		return nil, err
 	}
 	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(),
-		Decode: func(records *columns.Records) (*columns.Batch, error) { return decodeAgain(decoder, records) }})
+		Decode: func(records *columns.Records) (*columns.Batch, error) { return decoder.Decode(records) }})
 	if err != nil {
 		return nil, err
 	}
@@ -74,36 +78,24 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 	return came, nil
 }
 
-// replayDecoder reads values as the job says now, into the columns that the table has.
-func (l *pipeline) replayDecoder(ctx context.Context, of *progress.DeadLetters) (runner.Decoder, error) {
-	table, err := l.sink.Table(ctx, of.QueryID)
+// replayed is how the job reads values now, with the columns that the table has been given, but that whatever is no row
+// stays a dead letter: to make nulls of it would be to lose it. So does a record with a field that the table has no
+// column for, where such fields are to become columns: that is a run's work.
+func (l *pipeline) replayed(ctx context.Context, of *progress.DeadLetters) (batch.Value, error) {
+	if err := l.openRegistry(ctx); err != nil {
+		return batch.Value{}, err
+	}
+	t, err := l.sink.Table(ctx, of.QueryID)
 	if err != nil {
-		return nil, err
+		return batch.Value{}, err
 	}
-	value, err := l.valueFor(ctx, table)
-	if err != nil {
-		return nil, err
+	value, err := l.valueFor(ctx, t)
+	if value.OnUnknownField == decode.AddColumn {
+		value.OnUnknownField = batch.DeadLetterPolicy
 	}
-	return l.newDecoder(replayed(value, of.Tables[0]), l.job.Source.IncludeHeaders)
-}
-
-// decodeAgain is Decode, but that fields which would have to become columns first are no rows without them.
-func decodeAgain(decoder runner.Decoder, records *columns.Records) (*columns.Batch, error) {
-	rows, err := decoder.Decode(records)
-	if finder, finds := decoder.(runner.Finder); err == nil && finds && len(finder.Unknown()) > 0 {
-		u := finder.Unknown()[0]
-		return nil, &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("a dead letter of topic %s has a field that the table has no column for: %s", records.Topic, u.Name),
-			Hint: "declare the field in value.schema, let sluice run add the column with its next batch, and replay then; or set value.onUnknownField to ignore"}
-	}
-	return rows, err
-}
-
-// replayed is how the job reads values now, but that whatever is no row stays a dead letter: to make nulls of it would be
-// to lose it.
-func replayed(value batch.Value, table string) batch.Value {
-	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, table
 	if value.OnTombstone == "drop" {
 		value.OnTombstone = batch.DeadLetterPolicy
 	}
-	return value
+	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, of.Tables[0]
+	return value, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"sluice/batch"
 	"sluice/lakesink/laketest"
+	"sluice/runner"
 )
 
 // Jobs with dead letters on a real table.
@@ -115,6 +116,37 @@ func TestAReplayWithOtherDeadLettersIsRefused(t *testing.T) {
 // A batch that fails under its plan's settings and then has no dead letters is in their table all the same: whoever
 // planned it may only sleep.
 func TestAReplayWithoutDeadLettersKeepsASleeperFromAddingAny(t *testing.T) {
+	outcome, err := sleepBeforeDeadLetters(t, nil)
+	if batch.ClassOf(outcome) != batch.Fenced {
+		t.Errorf("the sleeper was told %v, want that another run is active", outcome)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// sparing is the mutant whose replays leave the table of dead letters alone where they have none.
+type sparing struct{ lakeSink }
+
+func (s sparing) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
+	if c.DeadLetters.Count == 0 {
+		return &batch.Applied{Batch: batch.None}, nil
+	}
+	return s.lakeSink.Commit(ctx, c)
+}
+
+func TestAReplayThatLeavesTheTableOfDeadLettersAloneIsNoticed(t *testing.T) {
+	_, err := sleepBeforeDeadLetters(t, func(q *runner.Query) {
+		open := q.DeadLetters
+		q.DeadLetters = func(table string) runner.Sink { return sparing{open(table).(lakeSink)} }
+	})
+	wantNoticed(t, err)
+}
+
+// sleepBeforeDeadLetters holds a run before it commits dead letters, while another, which mutant has broken, finishes its
+// batch without any. It returns what the sleeper was told and what verify says.
+func sleepBeforeDeadLetters(t *testing.T, mutant func(*runner.Query)) (outcome, violation error) {
+	t.Helper()
 	w := newTypedWorld(t)
 	w.mutate = whole(letting)
 	h := &halt{name: "before commit ops.dead snapshot", paused: make(chan string, 1), resume: make(chan struct{})}
@@ -127,14 +159,15 @@ func TestAReplayWithoutDeadLettersKeepsASleeperFromAddingAny(t *testing.T) {
 	<-h.paused
 	w.alterSoThatPlansFail(t)
 	nulled := batch.Value{Format: "json", Schema: "q INT", OnMalformed: "null", OnTombstone: "keep", OnUnknownField: "ignore"}
-	w.drain(t, valued(nulled))
+	w.drain(t, func(q *runner.Query) {
+		q.Value = nulled
+		if mutant != nil {
+			mutant(q)
+		}
+	})
 	close(h.resume)
-	if err := <-done; batch.ClassOf(err) != batch.Fenced {
-		t.Errorf("the sleeper was told %v, want that another run is active", err)
-	}
-	if err := w.judge(t.Context()); err != nil {
-		t.Error(err)
-	}
+	outcome = <-done
+	return outcome, w.judge(t.Context())
 }
 
 // alterSoThatPlansFail takes the columns of the plans away.

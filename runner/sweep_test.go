@@ -33,6 +33,8 @@ type world struct {
 	// value is how the job reads values, raw if it does not say; changed what it is after a fault, nil for the same.
 	value   batch.Value
 	changed *batch.Value
+	// mutate, if set, breaks a run.
+	mutate func(*runner.Query)
 }
 
 // change is what somebody does to the job between two runs.
@@ -94,6 +96,9 @@ func (w *world) query(g *gate, m mutant) (*runner.Query, *notices) {
 			TableName: "t", Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }, ExitCode: func(err error) int { return min(1, len(fmt.Sprint(err))) }},
 	}
 	w.addLetters(q, g)
+	if w.mutate != nil {
+		w.mutate(q)
+	}
 	return q, said
 }
 
