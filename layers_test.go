@@ -31,7 +31,7 @@ var vocabulary = []string{"offsets", "batch", "columns"}
 // A new package gets its line here when it has been decided where it belongs.
 var layers = map[string]layer{
 	".":   {imports: []string{"cmd"}},
-	"cmd": {imports: slices.Concat([]string{"runner", "verify", "job", "demo", "decode/ddl", "decode/malformed"}, middle, vocabulary)},
+	"cmd": {imports: slices.Concat([]string{"runner", "verify", "job", "demo", "decode/ddl", "decode/malformed", "decode/registry"}, middle, vocabulary)},
 
 	"runner": {imports: slices.Concat([]string{"progress"}, vocabulary)},
 	"verify": {imports: vocabulary},
@@ -39,7 +39,7 @@ var layers = map[string]layer{
 	"demo":   {},
 
 	"kafkasrc":             {imports: vocabulary},
-	"decode":               {imports: slices.Concat([]string{"decode/avro", "decode/ddl", "decode/json", "decode/jsonschema", "decode/malformed", "decode/protobuf"}, vocabulary)},
+	"decode":               {imports: slices.Concat([]string{"decode/avro", "decode/ddl", "decode/json", "decode/jsonschema", "decode/malformed", "decode/protobuf", "decode/registry"}, vocabulary)},
 	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/ddl":           {imports: []string{"columns"}, std: true},
 	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},

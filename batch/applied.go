@@ -63,6 +63,8 @@ type Commit struct {
 	Results []TaskResult
 	// TableUUID is the table that the plan was made for.
 	TableUUID string
+	// DeadLetters are set where the table is one of dead letters and Results are theirs; nil for the rows' table.
+	DeadLetters *Letters
 	// Altered says how the table was altered for the batch; none for most.
 	Altered []string
 }

@@ -37,6 +37,8 @@ type Ledger struct {
 	// TopicIDs are the ids of the topics read, where known.
 	TopicIDs map[string]string
 	Accounts map[offsets.TopicPartition]Account
+	// Letters is what Batch put into a table of dead letters; nil in the ledger of any other table.
+	Letters *Letters
 }
 
 // Account is what a query has applied of one partition, over all its batches.
@@ -45,12 +47,15 @@ type Account struct {
 	First, Next int64
 	// Epoch is the leader epoch that the last plan saw, -1 if unknown.
 	Epoch int32
-	// Rows, DeadLetters and Dropped count records by where they went.
+	// Rows, DeadLetters and Dropped count records by where they went. In the ledger of a table of dead letters Rows are those
+	// in it.
 	Rows, DeadLetters, Dropped int64
 	// Lost counts offsets whose loss was accepted.
 	Lost int64
 	// Nulled counts those of the rows whose record was malformed, so that its columns are null.
 	Nulled int64
+	// Replayed counts the dead letters that are rows besides, since they were decoded again.
+	Replayed int64
 }
 
 // Next maps every partition to the next offset to read.
@@ -124,23 +129,29 @@ type ledgerHead struct {
 	Uncounted int64         `json:"uncounted,omitempty"`
 	Parts     int           `json:"parts,omitempty"`
 	Topics    []ledgerTopic `json:"topics,omitempty"`
+	Letters   *Letters      `json:"letters,omitempty"`
 }
 
 type ledgerTopic struct {
 	Topic string `json:"t"`
 	ID    string `json:"id,omitempty"`
-	// P holds per partition: number, first, next, epoch, rows, dead letters, dropped, lost, and, where it is not 0, nulled.
+	// P holds per partition: number, first, next, epoch, rows, dead letters, dropped, lost, and, up to the last that is not 0,
+	// nulled and replayed.
 	P []ledgerRow `json:"p"`
 }
 
 // ledgerRow is one account; as a slice, so that one with too few numbers is noticed.
 type ledgerRow []int64
 
-const rowLength = 8
+// rowLength is how many numbers an account has at least, and longestRow at most.
+const (
+	rowLength  = 8
+	longestRow = 10
+)
 
 // Properties is the ledger as table properties. Every value stays under 3,500 bytes.
 func (l *Ledger) Properties() (map[string]string, error) {
-	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run, Uncounted: l.Uncounted + 1}
+	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run, Uncounted: l.Uncounted + 1, Letters: l.Letters}
 	topics := l.topics()
 	key := LedgerPrefix + l.Query
 	head.Topics = topics
@@ -177,8 +188,11 @@ func (l *Ledger) topics() []ledgerTopic {
 		a := l.Accounts[tp]
 		t := &topics[len(topics)-1]
 		row := ledgerRow{int64(tp.Partition), a.First, a.Next, int64(a.Epoch), a.Rows, a.DeadLetters, a.Dropped, a.Lost}
-		if a.Nulled != 0 {
+		if a.Nulled != 0 || a.Replayed != 0 {
 			row = append(row, a.Nulled)
+		}
+		if a.Replayed != 0 {
+			row = append(row, a.Replayed)
 		}
 		t.P = append(t.P, row)
 	}
@@ -270,24 +284,22 @@ func ParseLedger(properties map[string]string, query string) (*Ledger, error) {
 		topics = append(topics, more...)
 	}
 	l := &Ledger{Query: query, Name: head.Name, Batch: head.Batch, Plan: head.Plan, Run: head.Run, Snapshot: head.Snapshot,
-		Sequence: head.Sequence, Uncounted: head.Uncounted - 1, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
+		Sequence: head.Sequence, Uncounted: head.Uncounted - 1, Letters: head.Letters, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
 	for _, t := range topics {
 		if t.ID != "" {
 			l.TopicIDs[t.Topic] = t.ID
 		}
 		for _, p := range t.P {
-			if len(p) == rowLength {
-				p = append(p, 0)
+			if len(p) < rowLength || len(p) > longestRow {
+				return nil, fmt.Errorf("table property %s: an account of topic %q has %d numbers, want %d to %d", key, t.Topic, len(p), rowLength, longestRow)
 			}
-			if len(p) != rowLength+1 {
-				return nil, fmt.Errorf("table property %s: an account of topic %q has %d numbers, want %d or %d", key, t.Topic, len(p), rowLength, rowLength+1)
-			}
+			p = append(p, make(ledgerRow, longestRow-len(p))...)
 			tp := offsets.TopicPartition{Topic: t.Topic, Partition: int32(p[0])}
 			if _, ok := l.Accounts[tp]; ok {
 				return nil, fmt.Errorf("table property %s: %s is there twice", key, tp)
 			}
 			l.Accounts[tp] = Account{First: p[1], Next: p[2], Epoch: int32(p[3]),
-				Rows: p[4], DeadLetters: p[5], Dropped: p[6], Lost: p[7], Nulled: p[8]}
+				Rows: p[4], DeadLetters: p[5], Dropped: p[6], Lost: p[7], Nulled: p[8], Replayed: p[9]}
 		}
 	}
 	return l, nil

@@ -32,6 +32,10 @@ type Task struct {
 	// SchemaID and SpecID are the table's schema and partition spec that the files are written for.
 	SchemaID int `json:"schemaId"`
 	SpecID   int `json:"specId"`
+	// QueryName is the query's name, for its dead letters.
+	QueryName string `json:"queryName,omitempty"`
+	// DeadLetters is where records go that a policy of Value rejects; nil if there is no such policy.
+	DeadLetters *DeadLetterOutput `json:"deadLetters,omitempty"`
 }
 
 // Piece is a part of a planned range, with what tells whether the log is still the one that was planned.
@@ -85,6 +89,10 @@ type TaskResult struct {
 	// UnknownFields are the fields that records have and the schema lacks, where they are to become columns. A result that
 	// has some has no files: the task is carried out again with them.
 	UnknownFields []Unknown `json:"unknownFields,omitempty"`
+	// DeadLetters describes the dead letters; nil if there are none.
+	DeadLetters *DeadLetters `json:"deadLetters,omitempty"`
+	// Misfits says which records are no rows; nil if all are.
+	Misfits *Misfits `json:"misfits,omitempty"`
 }
 
 // DataFile is a file that was written for a table and is not yet part of it, with its statistics by field id.
@@ -149,7 +157,7 @@ func (r *TaskResult) fits(t *Task) error {
 	if len(r.Pieces) != len(t.Pieces) {
 		return fmt.Errorf("task %d: read %d pieces of %d", r.Index, len(r.Pieces), len(t.Pieces))
 	}
-	var rows, records int64
+	var rows, letters, records int64
 	for i, p := range r.Pieces {
 		if p.Piece != t.Pieces[i] {
 			return fmt.Errorf("task %d: read %s where %s was asked", r.Index, p.Range(), t.Pieces[i].Range())
@@ -162,6 +170,10 @@ func (r *TaskResult) fits(t *Task) error {
 				p.Range(), p.Delivered, p.Rows, p.DeadLetters, p.Dropped)
 		}
 		rows += p.Rows
+		letters += p.DeadLetters
+	}
+	if err := r.DeadLetters.fits(t, letters); err != nil {
+		return fmt.Errorf("task %d: %w", r.Index, err)
 	}
 	for _, f := range r.Files {
 		records += f.Records

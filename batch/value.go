@@ -3,23 +3,71 @@ package batch
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // Value says how the values of records become columns. A plan carries it, so that a replay makes the rows that were
 // planned, whatever has become of the job. All of it was checked when it was written; there are no secrets in it.
 type Value struct {
-	// Format is raw, string or json.
+	// Format is raw, string, json, avro or protobuf.
 	Format string `json:"format"`
-	// Schema is the columns of json, in Spark's DDL.
+	// Schema is the columns of json, avro and protobuf, in Spark's DDL.
 	Schema string `json:"schema,omitempty"`
-	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail; empty where the format has no
-	// such choice.
+	// Written is what values were written with, where that is one schema for all of them.
+	Written Written `json:"written,omitzero"`
+	// Framing is confluent where each value says by an id in a schema registry what it was written with; empty where none
+	// does.
+	Framing string `json:"framing,omitempty"`
+	// OnMalformed is fail, null or deadLetter, OnTombstone keep, drop or deadLetter, OnUnknownField ignore, fail or
+	// deadLetter; empty where the format has no such choice.
 	OnMalformed    string `json:"onMalformed,omitempty"`
 	OnTombstone    string `json:"onTombstone,omitempty"`
 	OnUnknownField string `json:"onUnknownField,omitempty"`
 	// IncludeRawValue adds the bytes that the columns were read from.
 	IncludeRawValue bool      `json:"includeRawValue,omitempty"`
 	JSON            JSONValue `json:"json,omitzero"`
+	// CutFractions drops what is finer than a microsecond in times of avro and protobuf.
+	CutFractions bool `json:"cutFractions,omitempty"`
+	// Key says how keys become the column kafka_key.
+	Key Key `json:"key,omitzero"`
+	// DeadLetters is the table, in the catalog of the rows' table, for records that a policy sends there; empty if none does.
+	DeadLetters string `json:"deadLetters,omitempty"`
+	// MaxBadRecords and MaxBadRatio are how many records of a batch may be malformed, and which part of them, before it
+	// fails; 0 for any number.
+	MaxBadRecords int64   `json:"maxBadRecords,omitempty"`
+	MaxBadRatio   float64 `json:"maxBadRatio,omitempty"`
+}
+
+// Key says how the keys of records become the column kafka_key. Its zero value keeps their bytes.
+type Key struct {
+	// Format is string, json, avro or protobuf; empty for raw.
+	Format string `json:"format,omitempty"`
+	// Type is the type of the column, in Spark's DDL, where the format leaves a choice.
+	Type string `json:"type,omitempty"`
+	// Written and Framing are as in Value.
+	Written Written `json:"written,omitzero"`
+	Framing string  `json:"framing,omitempty"`
+}
+
+// Written is a schema that values or keys were written with, whole: a replay needs it as it was.
+type Written struct {
+	// Text is an Avro schema in JSON, or a .proto file.
+	Text string `json:"text,omitempty"`
+	// Set is a FileDescriptorSet instead of a .proto file.
+	Set []byte `json:"set,omitempty"`
+	// Message is the name of the message in a Protobuf schema.
+	Message string `json:"message,omitempty"`
+}
+
+// Carried says whether there is a schema.
+func (w *Written) Carried() bool { return w.Text != "" || w.Set != nil }
+
+// ConfluentFraming is the framing that Confluent's clients of a schema registry write, and others with them.
+const ConfluentFraming = "confluent"
+
+// NeedsHeaders says whether rows need the headers of records even where they have no column for them: an id may be there.
+func (v *Value) NeedsHeaders() bool {
+	return v.Framing != "" || v.Key.Framing != ""
 }
 
 // JSONValue is how JSON is read where the format's own rules do not suffice. Its zero value is those rules.
@@ -42,3 +90,11 @@ func (v Value) Equal(other Value) bool {
 	b, errB := json.Marshal(other)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
+
+// Rejects reports whether a policy sends records to the dead letters.
+func (v *Value) Rejects() bool {
+	return slices.Contains([]string{v.OnMalformed, v.OnTombstone, v.OnUnknownField}, DeadLetterPolicy)
+}
+
+// DeadLetterPolicy is the word for it.
+const DeadLetterPolicy = "deadLetter"

@@ -43,7 +43,8 @@ func goldenPlan(t *testing.T, n int64) *batch.Plan {
 func TestAPlanSaysHowValuesBecomeColumns(t *testing.T) {
 	s := checkpoint.NewMemory("value")
 	for n, value := range []*batch.Value{nil, {Format: "raw"}, {Format: "json", Schema: "a INT,\nb STRING COMMENT 'it''s \"b\"'", OnMalformed: "null", OnTombstone: "drop", OnUnknownField: "fail", IncludeRawValue: true,
-		JSON: batch.JSONValue{TimestampFormat: "epochMillis", DateFormat: "yyyyMMdd", ColumnFormats: map[string]string{"b": "json"}, TimeZone: "Europe/Berlin", MaxDepth: 7, NumbersInText: true, CutFractions: true}}} {
+		JSON: batch.JSONValue{TimestampFormat: "epochMillis", DateFormat: "yyyyMMdd", ColumnFormats: map[string]string{"b": "json"}, TimeZone: "Europe/Berlin", MaxDepth: 7, NumbersInText: true, CutFractions: true},
+		Key:  batch.Key{Format: "json", Type: "STRUCT<id: BIGINT NOT NULL>"}}} {
 		plan := goldenPlan(t, int64(n))
 		plan.Value = value
 		noError(t, checkpoint.NewLog(s).WritePlan(t.Context(), plan))

@@ -120,7 +120,8 @@ func (p *process) loadJob(c *cli.Context, needs job.Part) (*job.Job, error) {
 // jobInput is what a job is made of.
 func (p *process) jobInput(c *cli.Context, needs job.Part) job.Input {
 	dir, noDir := os.Getwd() // it may be deleted, which is nothing to a job of absolute paths
-	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, WorkDirError: noDir, CheckClient: checkClient, CheckValue: checkValue,
+	in := job.Input{File: c.String(flagJob), Environ: p.environ, Set: given(c, flagSet), Needs: needs, WorkDir: dir, WorkDirError: noDir, CheckClient: checkClient,
+		CheckRegistry: checkRegistryProperties, CheckValue: checkValue,
 		ReadFile: func(path string) ([]byte, error) { return job.ReadFile(c.Context, path) }}
 	for _, k := range job.Keys() {
 		if k.Flag == "" {

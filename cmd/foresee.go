@@ -36,15 +36,27 @@ func actionOf(o *runner.Outlook) (string, *progress.Refusal) {
 // foresee asks what a run would do now, without Kafka where that does not answer: silence says why not. What
 // checkpoint and table say is worth having then all the same.
 func (l *pipeline) foresee(ctx context.Context) (o *runner.Outlook, silence, err error) {
+	if err := l.openRegistry(ctx); err != nil {
+		return nil, nil, err
+	}
 	if silence = l.openSource(ctx); silence == nil {
 		if o, silence = l.query(silent{}).Inspect(ctx); silence == nil {
-			return o, nil, l.misfit(ctx, o)
+			return o, nil, l.misfitIfKnown(ctx, o)
 		}
 	}
 	query := l.query(silent{})
 	query.Source = unasked{}
 	o, err = query.Inspect(ctx)
 	return o, silence, err
+}
+
+// misfitIfKnown is misfit, unless a registry that does not answer leaves open what the rows are: the rest is worth having.
+func (l *pipeline) misfitIfKnown(ctx context.Context, o *runner.Outlook) error {
+	if err := l.settle(ctx); err != nil {
+		o.Remarks = append(o.Remarks, "whether the table takes the rows is not known, since the schema registry does not say which they are: "+err.Error())
+		return nil
+	}
+	return l.misfit(ctx, o)
 }
 
 // unasked stands for a Kafka that does not answer: it says nothing that could disagree with checkpoint and table.

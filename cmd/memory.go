@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"sluice/job"
 )
 
 // What the parts of a run take of the process's resident memory, measured with garbage collection at gcPercent
@@ -48,6 +50,8 @@ type budget struct {
 	fetch int64
 	// files is what the files of one worker may hold, and rowGroup the size of their row groups before compression.
 	files, rowGroup int64
+	// letters is what the files of dead letters of one worker may hold.
+	letters int64
 	// wanted is the ceiling at which every core has a worker.
 	wanted int64
 }
@@ -65,7 +69,19 @@ func newBudget(ceiling int64, cores int, warehouse string) budget {
 	live := each * 100 / (100 + gcPercent) // the rest is garbage that has yet to be collected
 	fetch := min(maxFetchBytes, max(minFetchBytes, (each-uploads)/fetchShare))
 	return budget{workers: int(workers), fetch: fetch, files: live - beforeFiles(fetch),
-		rowGroup: min(maxRowGroupBytes, max(minRowGroupBytes, each/4)), wanted: programBytes + int64(cores)*least}
+		rowGroup: min(maxRowGroupBytes, max(minRowGroupBytes, each/4)), letters: live / letterShare, wanted: programBytes + int64(cores)*least}
+}
+
+// letterShare is the part of a worker's memory for files of dead letters. It is taken from that of the rows' files where a
+// job has dead letters.
+const letterShare = 4
+
+// withLetters is the budget of a job.
+func (b budget) withLetters(j *job.Job) budget {
+	if v := valueOf(&j.Value); v.Rejects() {
+		b.files -= b.letters
+	}
+	return b
 }
 
 // beforeFiles is what of a worker's memory its reader takes.

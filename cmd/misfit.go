@@ -16,6 +16,9 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 	if !o.Table.Exists || o.Refusal != nil || o.Replay == nil && o.Next == nil {
 		return nil
 	}
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
 	headers := l.job.Source.IncludeHeaders
 	value, err := l.valueFor(o.Table)
 	if err != nil {
@@ -39,7 +42,7 @@ func settled[T any](plans, jobs *T) *T {
 }
 
 func (l *pipeline) takes(ctx context.Context, value batch.Value, headers bool) error {
-	d, err := newDecoder(value, headers)
+	d, err := l.newDecoder(value, headers)
 	if err != nil {
 		return err
 	}
@@ -52,7 +55,7 @@ func (l *pipeline) takes(ctx context.Context, value batch.Value, headers bool) e
 
 // valueFor is how the next batch reads values: as the job says, and with addColumn with the columns that the table has besides.
 func (l *pipeline) valueFor(table *batch.Table) (batch.Value, error) {
-	value := valueOf(&l.job.Value)
+	value := l.settled()
 	if !altersTable(value) {
 		return value, nil
 	}
@@ -61,13 +64,19 @@ func (l *pipeline) valueFor(table *batch.Table) (batch.Value, error) {
 
 // showRows adds what records become to a plan, and what the table has otherwise.
 func (l *pipeline) showRows(ctx context.Context, shown *progress.Plan, o *runner.Outlook) error {
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
 	value, err := l.valueFor(o.Table)
 	if err != nil {
 		return err
 	}
-	d, err := newDecoder(value, l.job.Source.IncludeHeaders)
+	d, err := l.newDecoder(value, l.job.Source.IncludeHeaders)
 	if err != nil {
 		return err
+	}
+	if left := l.leftOut(); left != "" {
+		shown.Notes = append(shown.Notes, left)
 	}
 	shown.Format, shown.Columns, shown.Differences = l.job.Value.Format, []progress.PlanColumn{}, []string{}
 	for _, f := range d.Schema() {

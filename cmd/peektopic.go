@@ -25,8 +25,11 @@ func (l *pipeline) peekTopic(ctx context.Context, want look) (*progress.Peek, er
 	if err != nil {
 		return nil, err
 	}
-	t := &tail{source: l.source, isolation: isolation}
-	if t.decoder, err = decode.Lenient(valueOf(&l.job.Value), l.job.Source.IncludeHeaders, t.noRow); err != nil {
+	if err := l.settle(ctx); err != nil {
+		return nil, err
+	}
+	t := &tail{source: l.source, isolation: isolation, value: l.settled()}
+	if t.decoder, err = l.decoders.Lenient(t.value, l.job.Source.IncludeHeaders, t.noRow); err != nil {
 		return nil, err
 	}
 	shown := &progress.Peek{From: "topic", Name: sourceName(l.job), Columns: []progress.PeekColumn{}, Rows: [][]any{}, Malformed: []progress.PeekFault{}}
@@ -117,6 +120,7 @@ func share(rows int, view *offsets.View) []portion {
 type tail struct {
 	source    *kafkasrc.Source
 	isolation batch.Isolation
+	value     batch.Value
 	decoder   decode.Decoder
 	// chosen are the columns to keep, in this order.
 	chosen []int
@@ -157,7 +161,7 @@ func (t *tail) read(ctx context.Context, r offsets.Range, rows int) ([]tailRow, 
 
 // last reads a range to its end and keeps the last rows.
 func (t *tail) last(ctx context.Context, r offsets.Range, rows int) ([]tailRow, error) {
-	task := &batch.Task{Version: batch.FormatVersion, Isolation: t.isolation,
+	task := &batch.Task{Version: batch.FormatVersion, Isolation: t.isolation, Value: t.value,
 		Pieces: []batch.Piece{{Topic: r.Topic, Partition: r.Partition, From: r.From, Until: r.Until, LeaderEpoch: -1}}}
 	reader, err := t.source.Read(ctx, task)
 	if err != nil {

@@ -63,11 +63,17 @@ func (p *process) run(c *cli.Context) error {
 	if err == nil {
 		err = lakesink.Unwritable(line.catalog)
 	}
+	if err == nil {
+		err = line.settle(c.Context)
+	}
 	if err != nil {
 		err = cause(c.Context, err)
 		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")
 	}
 	line.lease.Notice = reporter.Notice
+	if left := line.leftOut(); left != "" {
+		reporter.Notice(left)
+	}
 	query := line.query(reporter)
 	query.Started = began
 	chosen.tell(query)

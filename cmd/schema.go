@@ -190,7 +190,7 @@ func noSchema(s *sample, found *decode.Inferred) error {
 		fault.Message += ", and looks like " + first.Looks
 	}
 	if strings.Contains(first.Looks, "registry") {
-		fault.Hint = "the registry has the schema, and none need be inferred: value.schemaRegistry names it"
+		fault.Hint = "the registry has the schema, and none need be inferred: schemaRegistry.url and value.format say so"
 	}
 	return fault
 }

@@ -38,7 +38,7 @@ func writeRemarks(w io.Writer, s *sample, found *decode.Inferred) error {
 		var lines []string
 		for _, r := range found.Remarks {
 			if string(r.About) == h[0] {
-				lines = append(lines, visible(r.Path)+": "+r.Text)
+				lines = append(lines, strings.TrimPrefix(visible(r.Path)+": "+r.Text, ": ")) // the record itself has no path
 			}
 		}
 		writeList(&b, h[1], lines)

@@ -20,6 +20,7 @@ import (
 // The checks of validate, in their order.
 const (
 	checkJob        = "job"
+	checkRegistry   = "registry"
 	checkKafka      = "kafka"
 	checkCheckpoint = "checkpoint"
 	checkCatalog    = "catalog"
@@ -65,11 +66,16 @@ func (p *process) validate(c *cli.Context) error {
 // check makes all checks. Each is skipped if one that it stands on did not succeed.
 func (l *pipeline) check(ctx context.Context, checks *checklist) {
 	read := false // the table, or that there is none
-	checks.do(checkJob, l.checkJob)
+	registry := []string(nil)
+	if l.job.Registry["url"] != "" {
+		checks.do(checkRegistry, func() (string, error) { return l.checkRegistry(ctx) })
+		registry = []string{checkRegistry}
+	}
+	checks.do(checkJob, func() (string, error) { return l.checkJob(ctx) }, registry...)
 	checks.do(checkKafka, func() (string, error) { return l.checkKafka(ctx) })
 	checks.do(checkCheckpoint, func() (string, error) { return l.checkCheckpoint(ctx) })
 	checks.do(checkCatalog, func() (string, error) { return l.checkCatalog(ctx) })
-	checks.do(checkTable, func() (detail string, err error) { read, detail, err = l.checkTable(ctx); return detail, err }, checkCatalog)
+	checks.do(checkTable, func() (detail string, err error) { read, detail, err = l.checkTable(ctx); return detail, err }, append(registry, checkCatalog)...)
 	needs := []string{checkTable}
 	if read { // one that does not take the rows lies somewhere all the same
 		needs = nil
@@ -117,8 +123,8 @@ func (l *checklist) missing(names []string) *progress.Check {
 }
 
 // checkJob only says what the job is: what is wrong with it was found when it was loaded.
-func (l *pipeline) checkJob() (string, error) {
-	d, err := l.decoder()
+func (l *pipeline) checkJob(ctx context.Context) (string, error) {
+	d, err := l.decoder(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -192,6 +198,9 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 	if !table.Exists {
 		return true, l.sink.TableName() + " is not there yet; the first run creates it", nil
 	}
+	if err := l.settle(ctx); err != nil {
+		return true, "", err
+	}
 	value, err := l.valueFor(table)
 	if err == nil {
 		err = l.takes(ctx, value, l.job.Source.IncludeHeaders)
@@ -199,7 +208,11 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 	if err != nil {
 		return true, "", err
 	}
-	return true, fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location), nil
+	detail = fmt.Sprintf("%s takes the rows; %s", l.sink.TableName(), table.Location)
+	if left := l.leftOut(); left != "" {
+		detail += "; " + left
+	}
+	return true, detail, nil
 }
 
 func (l *pipeline) checkWarehouse(ctx context.Context) (string, error) {

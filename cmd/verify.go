@@ -92,7 +92,21 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 		}
 		return t, err
 	}
+	options.DeadLetters = l.letterTables(options.Identity)
 	return verify.Table(ctx, load, options)
+}
+
+// letterTables are the tables that dead letters of the query may be in: all that it has used, and the job's.
+func (l *pipeline) letterTables(identity *batch.Identity) map[string]func(context.Context) (*table.Table, error) {
+	names := verify.LetterTables(identity)
+	if name := l.job.Value.DeadLetters; name != "" {
+		names = append(names, name)
+	}
+	tables := map[string]func(context.Context) (*table.Table, error){}
+	for _, name := range names {
+		tables[name] = l.deadLetters(name).Load
+	}
+	return tables
 }
 
 // noTable is the fault of a table that is not there, which says so where its catalog is not there either.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/iceberg-go/catalog"
@@ -14,6 +15,7 @@ import (
 	"sluice/checkpoint"
 	"sluice/columns"
 	"sluice/decode"
+	"sluice/decode/registry"
 	"sluice/job"
 	"sluice/kafkasrc"
 	"sluice/lakesink"
@@ -29,21 +31,36 @@ type pipeline struct {
 	source  *kafkasrc.Source
 	catalog catalog.Catalog
 	sink    *lakesink.Iceberg
-	store   checkpoint.Store
-	log     *checkpoint.Log
-	lease   *checkpoint.Lease
+	// letters are the tables of dead letters that were asked for.
+	lettersMu sync.Mutex
+	letters   map[string]*lakesink.Iceberg
+	store     checkpoint.Store
+	log       *checkpoint.Log
+	lease     *checkpoint.Lease
+	// registry is nil where the job names none; decoders asks it.
+	registry *registry.Client
+	decoders decode.Maker
+	// value is what settle settled, subjects are what it follows from, and lacking is what they have and the table has not.
+	value             *batch.Value
+	subjects, lacking []string
+	narrowed          bool
 }
 
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.
 // After an error the pipeline has what was opened before it, and is to be closed as well.
 func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error) {
-	p := &pipeline{job: j, budget: newBudget(j.Memory, cores(), j.Sink.Iceberg.Catalog.Warehouse),
+	p := &pipeline{job: j, budget: newBudget(j.Memory, cores(), j.Sink.Iceberg.Catalog.Warehouse).withLetters(j),
 		runID: uuid.Must(uuid.NewV7()).String()} // sorts by time: the newest record of a run is the last
 	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
 		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
 	}
 	if parts&job.ForSink != 0 { // before anything is opened: it is about the job alone
 		if err := readable(j); err != nil {
+			return p, err
+		}
+	}
+	if parts&job.ForSource != 0 {
+		if err := p.openRegistry(ctx); err != nil {
 			return p, err
 		}
 	}
@@ -91,13 +108,36 @@ func (p *pipeline) openSource(ctx context.Context) (err error) {
 
 // openSink opens the catalog. Whether its places are readable has been looked at.
 func (p *pipeline) openSink(ctx context.Context) (err error) {
-	to, options := p.job.Sink.Iceberg, p.catalogOptions()
-	if p.catalog, err = lakesink.OpenCatalog(ctx, options); err != nil {
+	if p.catalog, err = lakesink.OpenCatalog(ctx, p.catalogOptions()); err != nil {
 		return err
 	}
-	p.sink = lakesink.New(p.catalog, lakesink.Options{Table: to.Table, Catalog: options.String(), TargetFileBytes: to.TargetFileSize,
-		MemoryBytes: p.budget.files, RowGroupBytes: p.budget.rowGroup, ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()})
+	options := p.tableOptions(p.job.Sink.Iceberg.Table)
+	options.MemoryBytes, options.RowGroupBytes = p.budget.files, p.budget.rowGroup
+	p.sink = lakesink.New(p.catalog, options)
 	return nil
+}
+
+// tableOptions are those of any table that the job writes.
+func (p *pipeline) tableOptions(table string) lakesink.Options {
+	to, options := p.job.Sink.Iceberg, p.catalogOptions()
+	return lakesink.Options{Table: table, Catalog: options.String(), TargetFileBytes: to.TargetFileSize,
+		ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()}
+}
+
+// deadLetters is a table of dead letters: the job's, or that of a plan which was made under another job. There are few
+// of them in a batch as a rule, so that their files get little of a worker's memory.
+func (p *pipeline) deadLetters(table string) *lakesink.Iceberg {
+	p.lettersMu.Lock()
+	defer p.lettersMu.Unlock()
+	if p.letters[table] == nil {
+		options := p.tableOptions(table)
+		options.MemoryBytes, options.RowGroupBytes = p.budget.letters, p.budget.letters/2
+		if p.letters == nil {
+			p.letters = map[string]*lakesink.Iceberg{}
+		}
+		p.letters[table] = lakesink.New(p.catalog, options)
+	}
+	return p.letters[table]
 }
 
 // readable refuses a warehouse or a table in which only sluice would find its files.
@@ -110,6 +150,9 @@ func readable(j *job.Job) error {
 	}
 	check("sink.iceberg.catalog.warehouse", j.Sink.Iceberg.Catalog.Warehouse)
 	check("sink.iceberg.table", j.Sink.Iceberg.Table)
+	if j.Value.DeadLetters != "" {
+		check("deadLetter.table", j.Value.DeadLetters)
+	}
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -126,6 +169,9 @@ func (p *pipeline) close() {
 	if p.source != nil {
 		p.source.Close()
 	}
+	if p.registry != nil {
+		p.registry.Close()
+	}
 	if closer, ok := p.catalog.(catalog.Closer); ok {
 		_ = closer.Close() // a catalog that was only read or whose commits were answered has nothing to lose
 	}
@@ -136,12 +182,12 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
 		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
-		NewDecoder: newDecoder,
-		Widening:   &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
+		NewDecoder: p.newDecoder, DeadLetters: func(table string) runner.Sink { return sink{p.deadLetters(table)} }, DeadLetterSchema: decode.DeadLetterSchema(),
+		Widening: &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
 			CheckSink: lakesink.CheckMoved, OddLocation: func(location string) string { return lakesink.OddLocation(p.catalogOptions(), location) },
-			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: valueOf(&j.Value), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
+			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: p.settled(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
 			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,

@@ -155,4 +155,20 @@ type Batch struct {
 	// Nulled counts those of the rows whose record was malformed, so that its columns are null; Dropped counts the records
 	// that a policy left out, which are no rows.
 	Nulled, Dropped int
+	// Rejected are the dead letters: the records that are no rows and go to another output, as rows of its columns; nil if
+	// there are none.
+	Rejected *Batch
+	// Bad counts the malformed records, whatever became of them.
+	Bad int
+	// Reasons counts malformed and rejected records by why they are no rows, nil if there are none; Examples are the first
+	// few of them.
+	Reasons  map[string]int64
+	Examples []Example
+}
+
+// Example is a record that is no row.
+type Example struct {
+	Offset int64
+	// Reason is the class of the fault, Text says what is wrong; both are safe for a terminal.
+	Reason, Text string
 }

@@ -13,6 +13,7 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/decode"
+	"sluice/decode/ddl"
 	"sluice/decode/malformed"
 )
 
@@ -39,7 +40,7 @@ func examples(t *testing.T, section string) []documented {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		switch {
-		case !strings.HasPrefix(line, "| ") || cells[0] == "what":
+		case !strings.HasPrefix(line, "| ") || cells[0] == "what" || len(cells) == 2: // no example
 		case len(cells) == 3:
 			found = append(found, documented{cells[0], "", "", cells[1], cells[2]})
 		case len(cells) == 5:
@@ -133,6 +134,53 @@ func TestTheExamplesOfTheDocumentationAreTrue(t *testing.T) {
 			t.Errorf("no example is malformed (%s)", r)
 		}
 	}
+}
+
+func TestTheExamplesOfKeysAreTrue(t *testing.T) {
+	all := examples(t, "keys")
+	if len(all) < 12 {
+		t.Errorf("got %d examples, want 12 at least", len(all))
+	}
+	for _, e := range all {
+		v := jsonValue("a INT")
+		if v.Key.Format = plain(t, e.schema); v.Key.Format == "raw" {
+			v.Key.Format = ""
+		}
+		if text := plain(t, e.options); text != "" {
+			typ, err := decode.ParseKeyType(text)
+			if err != nil {
+				t.Errorf("%s: %v", e.what, err)
+				continue
+			}
+			v.Key.Type = ddl.FormatType(typ)
+		}
+		if got := becomes(t, v, keyed(`{"a":1}`, plain(t, e.record)), func(name string) bool { return name == "kafka_key" }); got != e.becomes {
+			t.Errorf("%s: got %s, the documentation says %s", e.what, got, e.becomes)
+		}
+	}
+}
+
+// becomes is the chosen column of a record as the documentation has it.
+func becomes(t *testing.T, v batch.Value, records *columns.Records, chosen func(name string) bool) string {
+	t.Helper()
+	var bad *malformed.Error
+	d, err := decode.Lenient(v, false, func(_ *columns.Records, _ int, why *malformed.Error) { bad = why })
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := d.Decode(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad != nil {
+		return "malformed (" + string(bad.Reason) + ")"
+	}
+	for k, f := range d.Schema() {
+		if chosen(f.Name) {
+			return "`" + shown(&f.Type, &rows.Columns[k], 0) + "`"
+		}
+	}
+	return ""
 }
 
 func record(schema []columns.Field, arrays []columns.Array, row int) string {

@@ -8,16 +8,18 @@ import (
 
 	"sluice/batch"
 	"sluice/columns"
-	"sluice/decode/ddl"
 	"sluice/decode/json"
 	"sluice/decode/malformed"
+	"sluice/decode/registry"
 )
 
 // The formats.
 const (
-	FormatRaw    = "raw"
-	FormatString = "string"
-	FormatJSON   = "json"
+	FormatRaw      = "raw"
+	FormatString   = "string"
+	FormatJSON     = "json"
+	FormatAvro     = "avro"
+	FormatProtobuf = "protobuf"
 )
 
 // Decoder turns records into rows: Raw or Typed.
@@ -28,51 +30,79 @@ type Decoder interface {
 	Decode(records *columns.Records) (*columns.Batch, error)
 }
 
-// New makes the decoder that a plan or a job asks for. The error is the first of Problems; a job was checked before, so
-// that it then is of a plan which another version of sluice has made.
+// New makes the decoder that a plan or a job asks for, of values that say by themselves what they are. The error is the
+// first of Problems; a job was checked before, so that it then is of a plan which another version of sluice has made.
 func New(value batch.Value, includeHeaders bool) (Decoder, error) {
-	return newDecoder(value, TypedOptions{Headers: includeHeaders})
+	return Maker{}.New(value, includeHeaders)
 }
 
 // Lenient is New for whoever only looks: records that are no rows become rows of nulls whatever the policies say, and told
 // hears which and why.
 func Lenient(value batch.Value, includeHeaders bool, told func(records *columns.Records, row int, why *malformed.Error)) (Decoder, error) {
-	return newDecoder(value, TypedOptions{Headers: includeHeaders, Lenient: told})
+	return Maker{}.Lenient(value, includeHeaders, told)
 }
 
-func newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
-	if value.Format == FormatRaw {
+// Maker makes decoders.
+type Maker struct {
+	// Schemas answers for the ids that values carry; nil where none do.
+	Schemas Schemas
+}
+
+// New is the function New.
+func (m Maker) New(value batch.Value, includeHeaders bool) (Decoder, error) {
+	return m.newDecoder(value, TypedOptions{Headers: includeHeaders})
+}
+
+// Lenient is the function Lenient.
+func (m Maker) Lenient(value batch.Value, includeHeaders bool, told func(records *columns.Records, row int, why *malformed.Error)) (Decoder, error) {
+	return m.newDecoder(value, TypedOptions{Headers: includeHeaders, Lenient: told})
+}
+
+func (m Maker) newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
+	if value.Format == FormatRaw && value.Key.Format == "" {
 		return NewRaw(o.Headers), nil
 	}
 	s := settings{value: value, lenient: o.Lenient != nil}
-	if s.check(); len(s.problems) > 0 {
+	s.schemas = m.Schemas
+	if s.check(); len(s.problems) == 0 {
+		s.checkSettled()
+	}
+	if len(s.problems) > 0 {
 		return nil, &s.problems[0]
 	}
-	o.RawValue = value.IncludeRawValue
-	o.OnMalformed, o.OnTombstone = policies[value.OnMalformed], policies[value.OnTombstone]
-	return NewTyped(s.parser, o)
+	o.RawValue, o.Key = value.IncludeRawValue, s.keys
+	o.OnMalformed, o.OnTombstone, o.OnUnknown = policies[value.OnMalformed], policies[value.OnTombstone], policies[value.OnUnknownField]
+	if !value.Rejects() || o.Lenient != nil {
+		return NewTyped(s.parser, o)
+	}
+	d := &withDeadLetters{}
+	d.letters.Columns = columns.Make(DeadLetterSchema())
+	o.Rejected = d.reject
+	var err error
+	d.Typed, err = NewTyped(s.parser, o)
+	return d, err
 }
 
 // policies are the words for what becomes of records that are no row.
-var policies = map[string]Policy{"fail": Fail, "null": AsNull, "keep": AsNull, "drop": Drop}
+var policies = map[string]Policy{"fail": Fail, "null": AsNull, "keep": AsNull, "drop": Drop, batch.DeadLetterPolicy: Reject}
 
 // Problem is a setting that cannot be used.
 type Problem struct {
-	// Setting is its path below value, such as schema or json.timeZone.
+	// Setting is its path, such as value.schema or value.json.timeZone.
 	Setting string
 	// Err says why; a *ddl.Error where the text of a schema is wrong.
 	Err error
 }
 
 // Error is setting and reason.
-func (p *Problem) Error() string { return fmt.Sprintf("value.%s: %v", p.Setting, p.Err) }
+func (p *Problem) Error() string { return fmt.Sprintf("%s: %v", p.Setting, p.Err) }
 
 // Unwrap is the reason.
 func (p *Problem) Unwrap() error { return p.Err }
 
 // Problems lists what is wrong with settings, nothing if New takes them.
 func Problems(value batch.Value) []Problem {
-	if value.Format == FormatRaw {
+	if value.Format == FormatRaw && value.Key.Format == "" {
 		return nil
 	}
 	s := settings{value: value}
@@ -84,28 +114,39 @@ func Problems(value batch.Value) []Problem {
 type settings struct {
 	value    batch.Value
 	parser   Parser
+	keys     *Keys
+	schemas  Schemas
 	problems []Problem
 	// lenient is for whoever looks: unknown fields are noted unless they make a record malformed.
 	lenient bool
 }
 
 func (s *settings) problem(setting string, err error) {
-	s.problems = append(s.problems, Problem{Setting: setting, Err: err})
+	s.problems = append(s.problems, Problem{Setting: "value." + setting, Err: err})
 }
 
 func (s *settings) check() {
-	s.word("onMalformed", s.value.OnMalformed, "fail", "null")
-	s.word("onTombstone", s.value.OnTombstone, "keep", "drop")
+	if s.value.Format == FormatRaw {
+		s.keyProblem("format", errors.New("keys are bytes where value.format is raw: the columns are then exactly those of Spark's Kafka source"))
+		return
+	}
+	s.word("onMalformed", s.value.OnMalformed, "fail", "null", batch.DeadLetterPolicy)
+	s.word("onTombstone", s.value.OnTombstone, "keep", "drop", batch.DeadLetterPolicy)
 	switch s.value.Format {
 	case FormatString:
-		s.parser = text{}
+		s.parser = text{path: textSchema[0].Name}
 	case FormatJSON:
-		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", AddColumn)
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy, AddColumn)
 		s.checkJSON()
+	case FormatAvro, FormatProtobuf:
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy)
+		s.checkWritten()
 	default:
 		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))
 	}
-	if len(s.problems) == 0 {
+	s.checkDeadLetters()
+	s.checkKey()
+	if len(s.problems) == 0 && s.parser != nil {
 		s.checkRows()
 	}
 }
@@ -119,18 +160,29 @@ func (s *settings) word(setting, word string, known ...string) {
 	s.problem(setting, fmt.Errorf("%q is not known: want %s", word, strings.Join(known, " or ")))
 }
 
+// checkDeadLetters wants a place for the records that a policy sends to the dead letters.
+func (s *settings) checkDeadLetters() {
+	if s.value.DeadLetters != "" {
+		return
+	}
+	for _, policy := range []struct{ setting, word string }{{"onMalformed", s.value.OnMalformed}, {"onTombstone", s.value.OnTombstone}, {"onUnknownField", s.value.OnUnknownField}} {
+		if policy.word == batch.DeadLetterPolicy {
+			s.problem(policy.setting, errors.New("deadLetter needs deadLetter.table, the table that dead letters go to"))
+		}
+	}
+}
+
 func (s *settings) checkJSON() {
 	zone, err := zoneOf(s.value.JSON.TimeZone)
 	if err != nil {
 		s.problem("json.timeZone", err)
 	}
-	schema, err := ddl.Parse(s.value.Schema)
-	if err != nil {
-		s.problem("schema", err)
+	schema, ok := s.columns()
+	if !ok {
 		return
 	}
 	j, o := &s.value.JSON, json.Options{Zone: zone}
-	if s.value.OnUnknownField == "fail" {
+	if s.value.OnUnknownField == "fail" || s.value.OnUnknownField == batch.DeadLetterPolicy {
 		o.Unknown = func(string, []byte, []byte) bool { return false }
 	}
 	if !s.compile("schema", schema, o) {
@@ -143,8 +195,8 @@ func (s *settings) checkJSON() {
 	s.compile("json.columnFormats", schema, json.Options{Formats: j.ColumnFormats})
 	o.MaxDepth, o.Timestamps, o.Dates, o.Formats = j.MaxDepth, j.TimestampFormat, j.DateFormat, j.ColumnFormats
 	o.NumbersInText, o.CutFractions = j.NumbersInText, j.CutFractions
-	if len(s.problems) == 0 {
-		s.compile("json", schema, o)
+	if len(s.problems) == 0 && s.compile("json", schema, o) && s.value.Framing != "" {
+		s.parser = s.framed(s.parser, wanted{schema: schema}, FormatJSON, registry.ValueHeader)
 	}
 }
 
@@ -186,6 +238,7 @@ func (s *settings) checkRows() {
 		return
 	}
 	o.OnMalformed = policies[s.value.OnMalformed]
+	o.Rejected = func(*columns.Records, int, *malformed.Error) error { return nil }
 	if _, err := NewTyped(s.parser, o); err != nil {
 		s.problem("onMalformed", err)
 	}

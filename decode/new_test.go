@@ -119,12 +119,17 @@ func TestEveryProblemOfTheSettingsIsFoundWhereItIs(t *testing.T) {
 	}{
 		{jsonValue("a INT"), nil},
 		{batch.Value{Format: "raw"}, nil},
-		{batch.Value{Format: "avro", OnMalformed: "fail", OnTombstone: "keep"}, map[string]string{"format": `no format "avro"`}},
+		{batch.Value{Format: "xml", OnMalformed: "fail", OnTombstone: "keep"}, map[string]string{"format": `no format "xml"`}},
 		{with(func(v *batch.Value) { v.OnMalformed, v.OnTombstone, v.OnUnknownField = "deadLetter", "", "add" }),
 			map[string]string{"onMalformed": "deadLetter", "onTombstone": "keep or drop", "onUnknownField": "ignore or fail"}},
 		{with(func(v *batch.Value) { v.Schema, v.JSON.TimeZone = "a WOMBAT", "Mars" }), map[string]string{"schema": "no type WOMBAT", "json.timeZone": `"Mars"`}},
 		{with(func(v *batch.Value) { v.Schema = "m MAP<DOUBLE, INT>" }), map[string]string{"schema": "equal keys must be told"}},
 		{with(func(v *batch.Value) { v.Schema = "kafka_headers INT" }), map[string]string{"schema": "a column about the record"}},
+		{with(func(v *batch.Value) { v.Key = batch.Key{Format: "json", Type: "STRUCT<a: STRNG>"} }), map[string]string{"key.schema": "no type STRNG"}},
+		{with(func(v *batch.Value) { v.Key = batch.Key{Format: "json", Type: "MAP<DOUBLE, INT>"} }), map[string]string{"key.schema": "equal keys must be told"}},
+		{with(func(v *batch.Value) { v.Key = batch.Key{Format: "xml"} }), map[string]string{"key.format": `no format "xml"`}},
+		{batch.Value{Format: "raw", Key: batch.Key{Format: "string"}}, map[string]string{"key.format": "value.format is raw"}},
+		{with(func(v *batch.Value) { v.Key = batch.Key{Format: "json", Type: "STRUCT<kafka_key: INT NOT NULL>"} }), nil},
 		{with(func(v *batch.Value) { v.Schema, v.OnMalformed = "a INT NOT NULL", "null" }), map[string]string{"onMalformed": "column a is NOT NULL"}},
 		{with(func(v *batch.Value) {
 			v.JSON = batch.JSONValue{TimestampFormat: "yy", DateFormat: "HH", MaxDepth: 20000, ColumnFormats: map[string]string{"s.y": "json"}}
@@ -139,7 +144,7 @@ func TestEveryProblemOfTheSettingsIsFoundWhereItIs(t *testing.T) {
 			t.Errorf("%+v: got %v, want %v", c.value, found, c.want)
 		}
 		for _, p := range found {
-			if want, ok := c.want[p.Setting]; !ok || !strings.Contains(p.Error(), want) {
+			if want, ok := c.want[strings.TrimPrefix(p.Setting, "value.")]; !ok || !strings.Contains(p.Error(), want) {
 				t.Errorf("%+v: got %v, want %v", c.value, &p, c.want)
 			}
 		}

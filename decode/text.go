@@ -9,16 +9,19 @@ import (
 
 // text reads values as they are into one STRING column, value. A value of no bytes is an empty text; one that is not
 // UTF-8 is malformed (encoding).
-type text struct{}
+type text struct {
+	// path is the column in faults.
+	path string
+}
 
 var textSchema = columns.Schema{{Name: "value", Type: columns.Type{Kind: columns.String}}}
 
 func (text) Schema() columns.Schema { return textSchema }
 
-func (text) Append(dst []columns.Array, value []byte) error {
+func (t text) Append(dst []columns.Array, value []byte) error {
 	if !utf8.Valid(value) {
 		at := invalid(value)
-		return &malformed.Error{Reason: malformed.Encoding, Path: textSchema[0].Name, Position: at, Detail: "the bytes are not UTF-8",
+		return &malformed.Error{Reason: malformed.Encoding, Path: t.path, Position: at, Detail: "the bytes are not UTF-8",
 			Excerpt: malformed.Excerpt(value, at)}
 	}
 	dst[0].AppendBytes(value)

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,8 +43,12 @@ type TypedOptions struct {
 	Headers bool
 	// RawValue adds kafka_value, the bytes that the columns were read from.
 	RawValue bool
+	// Key reads keys into kafka_key; nil keeps their bytes.
+	Key *Keys
 	// OnMalformed is Fail, AsNull or Reject.
 	OnMalformed Policy
+	// OnUnknown, where it is Reject, is before OnMalformed for records with a field that the schema does not have.
+	OnUnknown Policy
 	// OnTombstone is about records without a value: AsNull, Drop, Reject, or Fail.
 	OnTombstone Policy
 	// Rejected is handed every record that Reject leaves out, as row of records, in order and before Decode returns. An
@@ -72,6 +75,8 @@ type Typed struct {
 	kept []int
 	// required is a column that cannot be null, empty if there is none.
 	required string
+	// framed are those of the parsers that need the records' headers.
+	framed []*framed
 	// collector is the parser, if it is one.
 	collector collector
 	undecided error
@@ -97,6 +102,7 @@ func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 			t.required = f.Name
 		}
 	}
+	t.framed = framedIn(parser, o.Key)
 	t.schema = append(t.schema, metadata(o)...)
 	if err := t.check(); err != nil {
 		return nil, err
@@ -114,7 +120,7 @@ func metadata(o TypedOptions) columns.Schema {
 		}
 		return nil
 	}
-	schema := columns.Schema{{Name: kafkaKey, Type: columns.Type{Kind: columns.Binary}}}
+	schema := columns.Schema{o.Key.field()}
 	if o.RawValue {
 		schema = append(schema, value)
 	}
@@ -147,12 +153,12 @@ func (t *Typed) check() error {
 	case o.Lenient != nil:
 	case o.OnMalformed == AsNull && t.required != "":
 		return unfit(fmt.Sprintf("malformed records cannot become null: column %s is NOT NULL", t.required),
-			"Set onMalformed to fail, or leave NOT NULL out.")
+			"Set onMalformed to fail or deadLetter, or leave NOT NULL out.")
 	case o.OnMalformed == Drop:
-		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail or null.")
+		return unfit("malformed records cannot be dropped silently", "Set onMalformed to fail, null or deadLetter.")
 	case o.Headers && o.NoMetadata:
 		return unfit("headers are wanted, and the kafka_ columns are switched off", "Switch one of the two.")
-	case (o.OnMalformed == Reject || o.OnTombstone == Reject) && o.Rejected == nil:
+	case (o.OnMalformed == Reject || o.OnTombstone == Reject || o.OnUnknown == Reject) && o.Rejected == nil:
 		return fmt.Errorf("decode: records are to be rejected and nothing takes them")
 	}
 	return nil
@@ -167,17 +173,27 @@ func (t *Typed) Schema() columns.Schema { return t.schema }
 // A value that is null is a tombstone. A tombstone that should be kept as nulls is malformed if a column is required. A
 // value of no bytes is no tombstone; what it is the parser says.
 func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
-	if t.options.Headers && records.Headers.Len != records.Rows {
+	if (t.options.Headers || t.framed != nil) && records.Headers.Len != records.Rows {
 		return nil, fmt.Errorf("decode %s-%d: %d records come with %d header lists", records.Topic, records.Partition, records.Rows, records.Headers.Len)
 	}
 	typed := t.rows.Columns[:t.width]
 	for i := range typed {
 		typed[i].Reset()
 	}
+	if t.readsKeys() {
+		t.rows.Columns[t.width].Reset()
+	}
 	t.kept = t.kept[:0]
 	t.rows.Nulled, t.rows.Dropped = 0, 0
+	t.rows.Bad, t.rows.Reasons, t.rows.Examples = 0, nil, t.rows.Examples[:0]
 	for row := range records.Rows {
+		for _, f := range t.framed {
+			f.carry(records, row)
+		}
 		keep, err := t.record(typed, records, row)
+		if keep && t.options.OnMalformed == Reject {
+			keep, err = t.timed(typed, records, row)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -191,6 +207,16 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 
 // record reads one record and reports whether it became a row.
 func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	nulled := t.rows.Nulled
+	keep, err := t.value(typed, records, row)
+	if keep && t.readsKeys() {
+		return t.key(typed, records, row, t.rows.Nulled > nulled)
+	}
+	return keep, err
+}
+
+// value reads the value of a record.
+func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	value := records.Value.Bytes(row)
 	if value == nil {
 		return t.tombstone(typed, records, row)
@@ -199,11 +225,32 @@ func (t *Typed) record(typed []columns.Array, records *columns.Records, row int)
 	if err == nil {
 		return true, t.collect(records, row)
 	}
-	var why *malformed.Error
-	if !errors.As(err, &why) {
-		return false, fmt.Errorf("decode %s-%d at offset %d: %w", records.Topic, records.Partition, records.Offsets[row], err)
+	why, err := reasonOf(err, records, row)
+	if err != nil {
+		return false, err
 	}
-	return t.apply(t.options.OnMalformed, typed, records, row, why)
+	return t.malformed(typed, records, row, why)
+}
+
+// malformed does with a record that is no row what the policy for its fault says.
+func (t *Typed) malformed(typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
+	policy := t.options.OnMalformed
+	if why.Reason == malformed.Unknown && t.options.OnUnknown == Reject {
+		policy = Reject
+	}
+	t.rows.Bad++
+	return t.apply(policy, typed, records, row, why)
+}
+
+// timed rejects a row whose record has a timestamp that its column cannot hold; the batch would otherwise end with it.
+func (t *Typed) timed(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	ms := records.Timestamps[row]
+	if ms <= maxMillis && ms >= minMillis {
+		return true, nil
+	}
+	columns.TruncateAll(typed, len(t.kept))
+	return t.malformed(typed, records, row, &malformed.Error{Reason: malformed.Overflow, Path: kafkaTimestamp,
+		Detail: fmt.Sprintf("the record's timestamp, %d ms, is beyond what microseconds can hold", ms)})
 }
 
 func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row int) (bool, error) {
@@ -216,7 +263,7 @@ func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row i
 		return true, nil
 	case policy == AsNull:
 		why := &malformed.Error{Reason: malformed.Tombstone, Path: t.required, Detail: "the record has no value (a tombstone), and the column is required"}
-		return t.apply(t.options.OnMalformed, typed, records, row, why)
+		return t.malformed(typed, records, row, why)
 	default:
 		return t.apply(policy, typed, records, row, &malformed.Error{Reason: malformed.Tombstone, Detail: "the record has no value (a tombstone)"})
 	}
@@ -224,6 +271,9 @@ func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row i
 
 // apply does with a record that is no row what the policy says.
 func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
+	if policy != Fail {
+		t.note(records.Offsets[row], why)
+	}
 	switch {
 	case t.options.Lenient != nil:
 		t.options.Lenient(records, row, why)
@@ -238,30 +288,45 @@ func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Rec
 	return false, &batch.Fault{
 		Class:   batch.BadRecords,
 		Message: fmt.Sprintf("record %s-%d at offset %d is malformed", records.Topic, records.Partition, records.Offsets[row]),
-		Hint:    t.hint(why.Reason), Err: why,
+		Hint:    t.hint(why), Err: why,
+	}
+}
+
+// note counts a record that is no row.
+func (t *Typed) note(offset int64, why *malformed.Error) {
+	if t.rows.Reasons == nil {
+		t.rows.Reasons = map[string]int64{}
+	}
+	t.rows.Reasons[string(why.Reason)]++
+	if len(t.rows.Examples) < batch.MaxExamples {
+		t.rows.Examples = append(t.rows.Examples, columns.Example{Offset: offset, Reason: string(why.Reason), Text: errorText(why)})
 	}
 }
 
 // hint is what can be done about a record that is no row. A batch that failed is open, and is finished by whatever the job
 // says when it is tried again.
-func (t *Typed) hint(reason malformed.Reason) string {
+func (t *Typed) hint(why *malformed.Error) string {
 	const then = "; nothing of the batch is in the table, and the next run finishes it"
 	without := ""
 	if t.required != "" {
 		without = " and leave NOT NULL out of value.schema"
 	}
-	switch reason {
+	if ofKey(why) {
+		return "correct key.format or key.schema if the key is right; if it is wrong, set value.onMalformed to null" + without +
+			", which makes such records rows of nulls, or to deadLetter" + then
+	}
+	switch why.Reason {
 	case malformed.Tombstone:
-		return "set value.onTombstone to drop, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
+		return "set value.onTombstone to drop or deadLetter, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
 	case malformed.Unknown:
-		return "add the field to value.schema, and the column to the table, or set value.onUnknownField to ignore, or to addColumn, which does both" + then
+		return "add the field to value.schema, and the column to the table; or set value.onUnknownField to ignore, to deadLetter, or to addColumn, which adds both" + then
 	}
 	came := ""
 	if t.collector != nil {
 		came = "; a column that came from records keeps the type that its first batch gave it: for another, rename or drop it with any engine, and declare it in value.schema"
 	}
 	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
-		", which makes such records rows of nulls" + came + then
+		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + came + then
 }
 
 func (t *Typed) appendNulls(typed []columns.Array) {
@@ -277,7 +342,9 @@ func (t *Typed) describe(records *columns.Records) error {
 		a, own := &t.rows.Columns[i], &t.own[i]
 		switch t.schema[i].Name {
 		case kafkaKey:
-			*a = t.pick(&records.Key, own, all)
+			if !t.readsKeys() { // else it was filled row by row
+				*a = t.pick(&records.Key, own, all)
+			}
 		case kafkaValue:
 			*a = t.pick(&records.Value, own, all)
 		case kafkaTopic:

@@ -13,21 +13,21 @@ var fileProperties = []string{"ssl.truststore.location", "ssl.keystore.location"
 func (l *loading) derive() {
 	l.exclusive(subscribePath, patternPath, assignPath)
 	l.exclusive(startOffsetsPath, startTimePath)
-	l.exclusive(schemaPath, schemaFilePath)
 	j := l.job
+	if j.Value.Format == "json" {
+		l.exclusive(schemaPath, schemaFilePath)
+	}
+	if j.Value.Key.Format == "json" {
+		l.exclusive(keySchemaPath, keySchemaFilePath)
+	}
 	catalog := &j.Sink.Iceberg.Catalog
 	l.makeAbsolute(checkpointPath, &j.Checkpoint)
 	l.makeAbsolute(warehousePath, &catalog.Warehouse)
 	l.makeAbsolute(catalogURIPath, &catalog.URI)
-	for _, name := range fileProperties {
-		if file := j.Source.Kafka[name]; file != "" {
-			l.makeAbsolute(join(kafkaPath, name), &file)
-			j.Source.Kafka[name] = file
-		}
-	}
+	l.makeFilesAbsolute(kafkaPath, j.Source.Kafka)
+	l.makeFilesAbsolute(registryPath, j.Registry)
 
-	l.makeAbsolute(schemaFilePath, &j.Value.SchemaFile)
-	l.readSchema()
+	l.deriveSchemas()
 
 	if !l.isTouched(namePath) {
 		l.deriveName()
@@ -46,6 +46,15 @@ func (l *loading) derive() {
 	case l.isWrong(warehousePath) || local && (l.isWrong(namePath) || l.isWrong(tablePath)):
 		// It would follow from what was reported already.
 		l.touched[checkpointPath] = Origin{Layer: Derived, Name: warehousePath}
+	}
+}
+
+func (l *loading) makeFilesAbsolute(section string, properties Properties) {
+	for _, name := range fileProperties {
+		if file := properties[name]; file != "" {
+			l.makeAbsolute(join(section, name), &file)
+			properties[name] = file
+		}
 	}
 }
 

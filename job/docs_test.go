@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/decode/registry"
 	"sluice/job"
 	"sluice/kafkasrc"
 )
@@ -37,6 +38,12 @@ file are relative to the file, those in variables and flags to the working direc
 These are the entries of ` + "`source.kafka`" + `. Any other name is a mistake.
 
 `
+	registryPreface = `
+## Schema registry
+
+These are the entries of ` + "`schemaRegistry`" + `. Confluent's longer names, with ` + "`schema.registry.`" + ` before them, mean the same. Any other name is a mistake.
+
+`
 	memoryPreface = `
 ## Memory
 
@@ -63,7 +70,8 @@ its batch is in the table. In this version no key lets a run go on without it: t
 
 func TestTheReferenceIsTheTableOfKeys(t *testing.T) {
 	const file = "../docs/job.md"
-	want := preface + job.Reference() + clientPreface + kafkasrc.Reference() + memoryPreface + exitPreface
+	want := preface + job.Reference() + clientPreface + kafkasrc.Reference() + registryPreface +
+		strings.Replace(registry.PropertyTable(), "`schema.registry.url`", "`url`", 1) + memoryPreface + exitPreface
 	if flag.Lookup("update").Value.String() == "true" {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -44,8 +44,10 @@ func pathOfEnv(name string) string {
 			return k.Path
 		}
 	}
-	if property, ok := strings.CutPrefix(name, envName(kafkaPath)+"_"); ok && property != "" {
-		return kafkaPath + "." + strings.ToLower(strings.ReplaceAll(property, "_", "."))
+	for _, path := range []string{kafkaPath, registryPath} {
+		if property, ok := strings.CutPrefix(name, envName(path)+"_"); ok && property != "" {
+			return path + "." + strings.ToLower(strings.ReplaceAll(property, "_", "."))
+		}
 	}
 	return ""
 }

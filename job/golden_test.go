@@ -34,9 +34,11 @@ func checkClient(properties map[string]string) []PropertyProblem {
 // checkValue finds one misspelt type and one zone.
 func checkValue(v *Value) []ValueProblem {
 	var problems []ValueProblem
-	for i, text := range strings.Split(v.Text(), "\n") {
-		if at := strings.Index(text, "STRNG"); at >= 0 {
-			problems = append(problems, ValueProblem{Key: schemaPath, Message: "there is no type STRNG", Line: i + 1, Column: at + 1, Text: text})
+	for _, schema := range [][2]string{{schemaPath, v.Text()}, {keySchemaPath, v.Key.Text()}} {
+		for i, text := range strings.Split(schema[1], "\n") {
+			if at := strings.Index(text, "STRNG"); at >= 0 {
+				problems = append(problems, ValueProblem{Key: schema[0], Message: "there is no type STRNG", Line: i + 1, Column: at + 1, Text: text})
+			}
 		}
 	}
 	if v.JSON.TimeZone == "Mars" {

@@ -12,50 +12,66 @@ import (
 
 // samples holds, for every key, the values before and after a change.
 var samples = map[string][2]string{
-	namePath:                         {"orders", "orders2"},
-	checkpointPath:                   {"/cp/a", "/cp/b"},
-	"source.kafka.client.id":         {"a", "b"},
-	"source.kafka.bootstrap.servers": {"localhost:9092", "localhost:9093"},
-	"source.kafka.isolation.level":   {"read_committed", "read_uncommitted"},
-	subscribePath:                    {"orders,refunds", "orders"},
-	patternPath:                      {"^orders", "^refunds"},
-	assignPath:                       {`{"orders":[0,1]}`, `{"orders":[0]}`},
-	startOffsetsPath:                 {"earliest", "latest"},
-	startNonePath:                    {"error", "latest"},
-	startTimePath:                    {"2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z"},
-	"source.maxOffsetsPerTrigger":    {"10", "none"},
-	"source.minPartitions":           {"1", "2"},
-	"source.includeHeaders":          {"false", "true"},
-	formatPath:                       {"raw", "string"},
-	schemaPath:                       {"a INT", "a INT, b INT"},
-	schemaFilePath:                   {"/a.ddl", "/b.ddl"},
-	"value.onMalformed":              {"fail", "null"},
-	"value.onTombstone":              {"keep", "drop"},
-	"value.onUnknownField":           {"ignore", "fail"},
-	"value.includeRawValue":          {"false", "true"},
-	"value.json.timestampFormat":     {"epochMillis", "yyyy-MM-dd"},
-	"value.json.dateFormat":          {"epochDays", "yyyyMMdd"},
-	columnFormatsPath + ".a":         {"json", "epochMillis"},
-	"value.json.timeZone":            {"UTC", "Europe/Berlin"},
-	"value.json.maxDepth":            {"100", "10"},
-	"value.json.numbersInText":       {"false", "true"},
-	"value.json.cutFractions":        {"false", "true"},
-	catalogTypePath:                  {"sql", "hadoop"},
-	catalogURIPath:                   {"/lake/a.db", "/lake/b.db"},
-	warehousePath:                    {"/lake", "/other"},
-	"sink.iceberg.catalog.name":      {"a", "b"},
-	catalogPropsPath + ".s3.region":  {"a", "b"},
-	tablePath:                        {"sales.orders", "sales.orders2"},
-	"sink.iceberg.targetFileSize":    {"1MiB", "2MiB"},
-	expireEveryPath:                  {"10", "20"},
-	keepSnapshotsPath:                {"10", "20"},
-	"memory":                         {"144MiB", "200MiB"},
-	"retain":                         {"10", "20"},
-	"run.maxBatches":                 {"10", "20"},
-	"run.maxDuration":                {"1m", "2m"},
-	"run.grace":                      {"1m", "2m"},
-	waitPath:                         {"1m", "2m"},
-	leasePath:                        {"1m", "2m"},
+	namePath:                          {"orders", "orders2"},
+	checkpointPath:                    {"/cp/a", "/cp/b"},
+	"source.kafka.client.id":          {"a", "b"},
+	"source.kafka.bootstrap.servers":  {"localhost:9092", "localhost:9093"},
+	"source.kafka.isolation.level":    {"read_committed", "read_uncommitted"},
+	subscribePath:                     {"orders,refunds", "orders"},
+	patternPath:                       {"^orders", "^refunds"},
+	assignPath:                        {`{"orders":[0,1]}`, `{"orders":[0]}`},
+	startOffsetsPath:                  {"earliest", "latest"},
+	startNonePath:                     {"error", "latest"},
+	startTimePath:                     {"2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z"},
+	"source.maxOffsetsPerTrigger":     {"10", "none"},
+	"source.minPartitions":            {"1", "2"},
+	"source.includeHeaders":           {"false", "true"},
+	formatPath:                        {"raw", "string"},
+	schemaPath:                        {"a INT", "a INT, b INT"},
+	schemaFilePath:                    {"/a.ddl", "/b.ddl"},
+	"value.onMalformed":               {"fail", "null"},
+	maxBadPath:                        {"10", "20"},
+	maxBadRatioPath:                   {"0.01", "0.5"},
+	deadLetterPath:                    {"ops.dead", "ops.other"},
+	"value.onTombstone":               {"keep", "drop"},
+	"value.onUnknownField":            {"ignore", "fail"},
+	"value.includeRawValue":           {"false", "true"},
+	"value.json.timestampFormat":      {"epochMillis", "yyyy-MM-dd"},
+	"value.json.dateFormat":           {"epochDays", "yyyyMMdd"},
+	columnFormatsPath + ".a":          {"json", "epochMillis"},
+	"value.json.timeZone":             {"UTC", "Europe/Berlin"},
+	"value.json.maxDepth":             {"100", "10"},
+	"value.json.numbersInText":        {"false", "true"},
+	"value.json.cutFractions":         {"false", "true"},
+	keyFormatPath:                     {"raw", "string"},
+	keySchemaPath:                     {"BIGINT", "a INT"},
+	keySchemaFilePath:                 {"/a.ddl", "/b.ddl"},
+	messagePath:                       {"A", "B"},
+	"value.avro.cutFractions":         {"false", "true"},
+	"value.protobuf.cutFractions":     {"false", "true"},
+	framingPath:                       {"none", "confluent"},
+	subjectPath:                       {"a", "b"},
+	keyMessagePath:                    {"A", "B"},
+	keyFramingPath:                    {"none", "confluent"},
+	keySubjectPath:                    {"a", "b"},
+	registryURLPath:                   {"https://a", "https://b"},
+	registryPath + ".request.timeout": {"1", "2"},
+	catalogTypePath:                   {"sql", "hadoop"},
+	catalogURIPath:                    {"/lake/a.db", "/lake/b.db"},
+	warehousePath:                     {"/lake", "/other"},
+	"sink.iceberg.catalog.name":       {"a", "b"},
+	catalogPropsPath + ".s3.region":   {"a", "b"},
+	tablePath:                         {"sales.orders", "sales.orders2"},
+	"sink.iceberg.targetFileSize":     {"1MiB", "2MiB"},
+	expireEveryPath:                   {"10", "20"},
+	keepSnapshotsPath:                 {"10", "20"},
+	"memory":                          {"144MiB", "200MiB"},
+	"retain":                          {"10", "20"},
+	"run.maxBatches":                  {"10", "20"},
+	"run.maxDuration":                 {"1m", "2m"},
+	"run.grace":                       {"1m", "2m"},
+	waitPath:                          {"1m", "2m"},
+	leasePath:                         {"1m", "2m"},
 }
 
 // sampled is a job in which one key has a value; what that key excludes is left out.
@@ -67,11 +83,31 @@ func sampled(t *testing.T, path, value string) *Job {
 	if isSelection(path) {
 		delete(base, subscribePath)
 	}
-	if strings.HasPrefix(path, "value.") {
+	if strings.HasPrefix(path, "value.") || strings.HasPrefix(path, "key.") || path == deadLetterPath {
 		base[formatPath], base[schemaPath] = "json", "a INT"
+	}
+	if path == maxBadPath || path == maxBadRatioPath {
+		base[onMalformedPath] = "null"
+	}
+	side, formats := formatsFor(path)
+	if side == keyFormatPath {
+		base[keyFormatPath], base[keySchemaPath] = formats[0], "BIGINT"
+	}
+	if path == keySchemaFilePath {
+		delete(base, keySchemaPath)
 	}
 	if path == formatPath || path == schemaFilePath {
 		delete(base, schemaPath)
+	}
+	switch path {
+	case subjectPath:
+		base[framingPath], base[registryURLPath] = "confluent", "https://registry"
+		delete(base, schemaPath)
+	case keySubjectPath:
+		base[keyFramingPath], base[registryURLPath] = "confluent", "https://registry"
+		delete(base, keySchemaPath)
+	case messagePath, keyMessagePath, "value.avro.cutFractions", "value.protobuf.cutFractions":
+		base[side], base[registryURLPath] = formats[0], "https://registry"
 	}
 	delete(base, path)
 	for p, v := range base {
@@ -121,7 +157,7 @@ func TestTheIdentityHoldsTheKeysOfANewQueryAndNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{namePath: "orders", assignPath: `{"orders":[0,1],"refunds":[0]}`, "value.format": "raw", tablePath: "sales.orders"}
+	want := map[string]string{namePath: "orders", assignPath: `{"orders":[0,1],"refunds":[0]}`, "value.format": "raw", "key.format": "raw", tablePath: "sales.orders"}
 	if got := j.Identity(); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +19,9 @@ type Job struct {
 	Checkpoint string
 	Source     Source
 	Value      Value
-	Sink       Sink
+	// Registry holds the settings of the client of a schema registry, url among them; empty if there is none.
+	Registry Properties
+	Sink     Sink
 	// Memory is the ceiling for the whole process, in bytes.
 	Memory int64
 	// Retain is the number of newest batches whose entries the checkpoint keeps.
@@ -65,26 +68,56 @@ type StartingOffsets struct {
 
 // Value is how the bytes of a record become columns.
 type Value struct {
-	// Format is raw (the columns of Spark's Kafka source), string or json.
+	// Format is raw (the columns of Spark's Kafka source), string, json, avro or protobuf.
 	Format string
-	// Schema is the columns of json in Spark's DDL; SchemaFile is the absolute path of a file that holds them instead, which
-	// Text has read.
+	// Schema is the columns in Spark's DDL. SchemaFile is the absolute path of a file, which FileText has read: of json it holds
+	// the columns in one language or another, of avro and protobuf what the values were written with.
 	Schema, SchemaFile string
-	// OnMalformed is fail or null, OnTombstone keep or drop, OnUnknownField ignore or fail.
+	// Message is the name of a Protobuf message. Framing is confluent, none or, where it says nothing, empty. Subject is where
+	// the registry has the schemas.
+	Message, Framing, Subject string
+	// OnMalformed is fail, null or deadLetter, OnTombstone keep, drop or deadLetter, OnUnknownField ignore, fail or
+	// deadLetter.
 	OnMalformed, OnTombstone, OnUnknownField string
-	IncludeRawValue                          bool
-	JSON                                     JSON
+	// DeadLetters is the table that those policies send records to, namespace.table in the catalog of the sink; empty if
+	// none is given.
+	DeadLetters string
+	// MaxBadRecords and MaxBadRatio bound the malformed records of a batch, as a number and as a part of its records from 0
+	// to 1; 0 is no bound.
+	MaxBadRecords   int64
+	MaxBadRatio     float64
+	IncludeRawValue bool
+	JSON            JSON
+	// AvroCutFractions and ProtobufCutFractions drop what is finer than a microsecond.
+	AvroCutFractions, ProtobufCutFractions bool
+	// Key is how the bytes of a record's key become the column kafka_key.
+	Key RecordKey
 
 	file string
 }
 
-// Text is the schema, from whichever of its keys it comes.
-func (v *Value) Text() string {
-	if v.SchemaFile != "" {
-		return v.file
-	}
-	return v.Schema
+// RecordKey is how the bytes of a record's key become the column kafka_key.
+type RecordKey struct {
+	// Format is raw, string, json, avro or protobuf.
+	Format string
+	// Schema is the type of the column, or the columns of a STRUCT, in Spark's DDL. The others are as in Value.
+	Schema, SchemaFile        string
+	Message, Framing, Subject string
+
+	file string
 }
+
+// Text is the type, or the schema that it follows from: Schema, else what SchemaFile holds.
+func (k *RecordKey) Text() string { return cmp.Or(k.Schema, k.file) }
+
+// FileText is what SchemaFile holds, empty if there is none.
+func (k *RecordKey) FileText() string { return k.file }
+
+// Text is the columns, or the schema that they follow from: Schema, else what SchemaFile holds.
+func (v *Value) Text() string { return cmp.Or(v.Schema, v.file) }
+
+// FileText is what SchemaFile holds, empty if there is none.
+func (v *Value) FileText() string { return v.file }
 
 // JSON is how JSON is read.
 type JSON struct {

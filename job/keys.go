@@ -30,6 +30,23 @@ const (
 	schemaPath        = "value.schema"
 	schemaFilePath    = "value.schemaFile"
 	columnFormatsPath = "value.json.columnFormats"
+	messagePath       = "value.message"
+	framingPath       = "value.framing"
+	subjectPath       = "value.subject"
+	keyFormatPath     = "key.format"
+	keyMessagePath    = "key.message"
+	keyFramingPath    = "key.framing"
+	keySubjectPath    = "key.subject"
+	registryPath      = "schemaRegistry"
+	registryURLPath   = "schemaRegistry.url"
+	keySchemaPath     = "key.schema"
+	keySchemaFilePath = "key.schemaFile"
+	onMalformedPath   = "value.onMalformed"
+	onTombstonePath   = "value.onTombstone"
+	onUnknownPath     = "value.onUnknownField"
+	maxBadPath        = "value.maxBadRecords"
+	maxBadRatioPath   = "value.maxBadRatio"
+	deadLetterPath    = "deadLetter.table"
 	waitPath          = "run.wait"
 	leasePath         = "run.lease"
 )
@@ -95,28 +112,48 @@ var keys = []*Key{
 		Brief: "Add a column with the headers of each record; a table that is there already needs that column first",
 		Doc:   "Adds a column with the headers of each record. A table that is there already needs that column first."}),
 
-	key(formatPath, func(j *Job) *string { return &j.Value.Format }, oneOf("raw", "string", "json"), Key{
-		Class: NewQuery, Default: "raw", Allowed: []string{"raw", "string", "json"}, Flag: "value-format",
+	key(formatPath, func(j *Job) *string { return &j.Value.Format }, oneOf(formats...), Key{
+		Class: NewQuery, Default: "raw", Allowed: formats, Flag: "value-format",
 		Doc: "How records become columns. `raw` gives `key, value, topic, partition, offset, timestamp, timestampType`, as Spark does. `string` gives the value as text in the column `value`, " +
-			"`json` the columns of `schema`, and both `kafka_key, kafka_topic, kafka_partition, kafka_offset, kafka_timestamp` besides: docs/formats.md has the rules."}),
+			"`json`, `avro` and `protobuf` the columns of a schema, and all four `kafka_key, kafka_topic, kafka_partition, kafka_offset, kafka_timestamp` besides: docs/formats.md has the rules."}),
 	key(schemaPath, func(j *Job) *string { return &j.Value.Schema }, ddlText, Key{
 		Class: NextBatch, Flag: "value-schema", also: []string{"columns", "valueSchema", "jsonSchema", "userSpecifiedSchema"},
-		Doc: "The columns of `json` in Spark's DDL, such as `order_id STRING NOT NULL, amount DECIMAL(18,2)`. " +
-			"The table must have them: a table that is there already is altered before a column is added here."}),
+		Doc: "The columns in Spark's DDL, such as `order_id STRING NOT NULL, amount DECIMAL(18,2)`. The table must have them: a table that is there already is altered before a column is added here. " +
+			"`json` needs it, or a file. Of `avro` and `protobuf` it picks the columns that the table gets; without it they follow from `schemaFile`, else from the newest schema in the registry."}),
 	key(schemaFilePath, func(j *Job) *string { return &j.Value.SchemaFile }, localFile, Key{
-		Class: NextBatch, also: []string{"schemaPath"},
-		Doc: "A file with that text, instead of `schema`."}),
-	key("value.onMalformed", func(j *Job) *string { return &j.Value.OnMalformed }, oneOf("fail", "null"), Key{
-		Class: NextBatch, Default: "fail", Allowed: []string{"fail", "null"}, also: []string{"mode", "badRecords", "onError", "errors.tolerance"},
+		Class: NextBatch, also: []string{"schemaPath", "avroSchema", "descFilePath"},
+		Doc: "A file with a schema. Of `json` it holds the columns instead of `schema`: in DDL, as a JSON Schema or as an Avro schema. Of `avro` it is the schema that values were written with (`.avsc`), " +
+			"of `protobuf` the `.proto` file or what `protoc --include_imports --descriptor_set_out` makes of it; with `framing: confluent` the columns follow from it, and what a value was written with says its id."}),
+	key(messagePath, func(j *Job) *string { return &j.Value.Message }, wording, Key{
+		Class: NextBatch, also: []string{"messageName", "messageType"},
+		Doc: "The Protobuf message that values are, such as `shop.Order`. A schema with one message at its top needs no name."}),
+	key(framingPath, func(j *Job) *string { return &j.Value.Framing }, oneOf(framings...), Key{
+		Class: NextBatch, Allowed: framings,
+		Doc: "Whether each value says by an id what it was written with. `confluent` is the framing of Confluent's serializers and of those that are compatible: bytes before the value, or a record header. " +
+			"Without it it is `confluent` for `avro` and `protobuf` where `schemaRegistry.url` is given and `schemaFile` is not, and `none` otherwise."}),
+	key(subjectPath, func(j *Job) *string { return &j.Value.Subject }, wording, Key{
+		Class: NextBatch, also: []string{"schemaSubject"},
+		Doc: "Where the registry has the schemas that the columns follow from. Without it `<topic>-value`, if one topic is read."}),
+	key(onMalformedPath, func(j *Job) *string { return &j.Value.OnMalformed }, oneOf("fail", "null", "deadLetter"), Key{
+		Class: NextBatch, Default: "fail", Allowed: []string{"fail", "null", "deadLetter"}, also: []string{"mode", "badRecords", "onError", "errors.tolerance"},
 		Doc: "What becomes of a record that is no row of the schema. `fail` ends the run with exit code 14, naming record and reason, before anything of its batch is in the table. " +
-			"`null` makes a row whose columns are null but for the `kafka_` ones, and counts it; no column may be `NOT NULL` then."}),
-	key("value.onTombstone", func(j *Job) *string { return &j.Value.OnTombstone }, oneOf("keep", "drop"), Key{
-		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop"}, also: []string{"tombstones"},
-		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it."}),
-	key("value.onUnknownField", func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "addColumn"), Key{
-		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "addColumn"}, also: []string{"unknownFields"},
-		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed. " +
+			"`null` makes a row whose columns are null but for the `kafka_` ones, and counts it; no column may be `NOT NULL` then. " +
+			"`deadLetter` puts the record, with the reason, into the table `deadLetter.table`."}),
+	key(onTombstonePath, func(j *Job) *string { return &j.Value.OnTombstone }, oneOf("keep", "drop", "deadLetter"), Key{
+		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop", "deadLetter"}, also: []string{"tombstones"},
+		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it; " +
+			"`deadLetter` puts it into `deadLetter.table`."}),
+	key(onUnknownPath, func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "deadLetter", "addColumn"), Key{
+		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "deadLetter", "addColumn"}, also: []string{"unknownFields"},
+		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed; " +
+			"`deadLetter` puts it into `deadLetter.table`, whatever `onMalformed` says. " +
 			"`addColumn` adds a column to the table, and is the one setting with which sluice alters it: columns of `value.schema` that the table lacks are added too, types widened, columns made optional."}),
+	key(maxBadPath, func(j *Job) *int64 { return &j.Value.MaxBadRecords }, limit(1), Key{
+		Class: NextBatch, Default: none, Unit: "records", also: []string{"badRecordsLimit"},
+		Doc: "A batch with more malformed records than this fails with exit code 14, and nothing of it is in any table. Tombstones are malformed only where `onTombstone` is `keep` and a column is `NOT NULL`."}),
+	key(maxBadRatioPath, func(j *Job) *float64 { return &j.Value.MaxBadRatio }, ratio, Key{
+		Class: NextBatch, Default: none,
+		Doc: "The same as a part of the records of the batch, such as `0.01` for one in a hundred."}),
 	key("value.includeRawValue", func(j *Job) *bool { return &j.Value.IncludeRawValue }, truth, Key{
 		Class: NextBatch, Default: "false",
 		Doc: "Adds the column `kafka_value` with the bytes that the columns were read from. A table that is there already needs that column first."}),
@@ -142,6 +179,43 @@ var keys = []*Key{
 	key("value.json.cutFractions", func(j *Job) *bool { return &j.Value.JSON.CutFractions }, truth, Key{
 		Class: NextBatch, Default: "false",
 		Doc: "Cuts what is finer than a microsecond off timestamps and times; without it such a record is malformed."}),
+	key("value.avro.cutFractions", func(j *Job) *bool { return &j.Value.AvroCutFractions }, truth, Key{
+		Class: NextBatch, Default: "false",
+		Doc: "Cuts what is finer than a microsecond off `timestamp-nanos`; without it such a record is malformed."}),
+	key("value.protobuf.cutFractions", func(j *Job) *bool { return &j.Value.ProtobufCutFractions }, truth, Key{
+		Class: NextBatch, Default: "false",
+		Doc: "Cuts what is finer than a microsecond off `google.protobuf.Timestamp`; without it such a record is malformed. Producers that take the time from their clock need it mostly."}),
+
+	key(keyFormatPath, func(j *Job) *string { return &j.Value.Key.Format }, oneOf(formats...), Key{
+		Class: NewQuery, Default: "raw", Allowed: formats, Flag: "key-format", also: []string{"keyFormat", "key.converter", "key.deserializer"},
+		Doc: "What the column `kafka_key` holds. `raw` keeps the bytes of the key, `string` its text; `json`, `avro` and `protobuf` make a value of it. A key that cannot be read makes the record " +
+			"malformed; a record without a key has a null there. Where `value.format` is `raw`, so is this."}),
+	key(keySchemaPath, func(j *Job) *string { return &j.Value.Key.Schema }, keyType, Key{
+		Class: NextBatch, also: []string{"keySchema"},
+		Doc: "The type of `kafka_key` in Spark's DDL, such as `BIGINT`, or the columns of a `STRUCT`, such as `customer_id BIGINT NOT NULL, region STRING`. Otherwise as `value.schema`."}),
+	key(keySchemaFilePath, func(j *Job) *string { return &j.Value.Key.SchemaFile }, localFile, Key{
+		Class: NextBatch,
+		Doc:   "A file with a schema, as `value.schemaFile`."}),
+	key(keyMessagePath, func(j *Job) *string { return &j.Value.Key.Message }, wording, Key{
+		Class: NextBatch,
+		Doc:   "The Protobuf message that keys are."}),
+	key(keyFramingPath, func(j *Job) *string { return &j.Value.Key.Framing }, oneOf(framings...), Key{
+		Class: NextBatch, Allowed: framings,
+		Doc: "Whether each key says by an id what it was written with, as `value.framing`."}),
+	key(keySubjectPath, func(j *Job) *string { return &j.Value.Key.Subject }, wording, Key{
+		Class: NextBatch,
+		Doc:   "As `value.subject`. Without it `<topic>-key`, if one topic is read."}),
+
+	properties(registryPath, func(j *Job) *Properties { return &j.Registry }, Key{
+		Class: Free, also: []string{"schema.registry", "registry"},
+		Doc: "Properties of the client of a schema registry, by the names that Confluent gives them: a [table below](#schema-registry) has all. Secrets among them come from a variable or `${file:…}`."}),
+	entry(registryPath, "url", registryOf, registryURLs, Key{
+		Class: Free, Flag: "schema-registry-url", also: []string{"schema.registry.url", "schemaRegistryUrl", "registryUrl"},
+		Doc: "Where the registry is, such as `https://registry:8081`; several with commas, of which the first that answers is asked. It may move, if it knows the same ids afterwards."}),
+	key(deadLetterPath, func(j *Job) *string { return &j.Value.DeadLetters }, tableName, Key{
+		Class: NextBatch, also: []string{"deadLetterTable", "badRecordsPath", "deadLetterQueue", "dlq", "deadLetter.topic", "deadLetter.path"},
+		Doc: "The table for records that a policy sends to `deadLetter`, in the catalog of the sink; created if it is not there. Several queries may share one. " +
+			"In this version dead letters go to a table only, not to files or a topic."}),
 
 	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop"), Key{
 		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop"}, Flag: "catalog-type",
@@ -200,6 +274,13 @@ var keys = []*Key{
 }
 
 func kafkaOf(j *Job) *Properties { return &j.Source.Kafka }
+
+func registryOf(j *Job) *Properties { return &j.Registry }
+
+var (
+	formats  = []string{"raw", "string", "json", "avro", "protobuf"}
+	framings = []string{"none", "confluent"}
+)
 
 // Keys is the table of all keys.
 func Keys() []Key {

@@ -116,6 +116,9 @@ var wording = words("text", "text", solid("is empty"))
 // ddlText is a schema; what is wrong in it is found by whoever knows the language.
 var ddlText = words("schema", "columns in Spark's DDL, such as order_id STRING NOT NULL, amount DECIMAL(18,2)", solid("has no column"))
 
+// keyType is one type or the columns of a struct.
+var keyType = words("schema", "a type in Spark's DDL, such as BIGINT, or columns, such as id BIGINT NOT NULL, region STRING", solid("has no type"))
+
 var localFile = words("path", "the path of a file on this machine", solid("is empty"))
 
 // solid refuses a text of white space.
@@ -190,6 +193,26 @@ func limit(least int64) kind[int64] {
 }
 
 const none = "none"
+
+// ratio is a part of a whole, or none: 0 in the Job.
+var ratio = scalar("part or none", "a number above 0 and up to 1, such as 0.01, or none", func(s string) (float64, error) {
+	if s == none {
+		return 0, nil
+	}
+	part, err := strconv.ParseFloat(s, 64)
+	switch {
+	case err != nil || part != part:
+		return 0, fmt.Errorf("is no number")
+	case part <= 0 || part > 1:
+		return 0, fmt.Errorf("is not between 0 and 1")
+	}
+	return part, nil
+}, func(part float64) string {
+	if part == 0 {
+		return none
+	}
+	return strconv.FormatFloat(part, 'f', -1, 64)
+})
 
 func countOf(least int64) func(string) (int64, error) {
 	return func(s string) (int64, error) {

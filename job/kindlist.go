@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -223,6 +224,29 @@ func position(topic string, p field, wrong func(at Origin, what string)) (tp off
 		ok = true
 	}
 	return offsets.TopicPartition{Topic: topic, Partition: int32(n)}, at, ok
+}
+
+const registryWant = "an http or https URL, such as https://registry:8081; several separated by commas"
+
+// registryURLs are the addresses of one registry: a list, or text with commas. Credentials are properties of their own.
+var registryURLs = kind[string]{name: "list", want: registryWant,
+	read: func(t term) (string, []fault) {
+		items, faults := listOf(t, registryWant)
+		var all []string
+		for _, item := range items {
+			u, err := url.Parse(item.text)
+			switch {
+			case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+				faults = append(faults, fault{item.at, item.quoted() + " is no such URL: want " + registryWant})
+			case u.User != nil:
+				faults = append(faults, fault{item.at, "has a name or a password in it: they go into basic.auth.user.info"})
+			default:
+				all = append(all, item.text)
+			}
+		}
+		return strings.Join(all, ","), faults
+	},
+	write: func(s string) string { return s },
 }
 
 const serversWant = "host:port, several separated by commas"

@@ -34,6 +34,8 @@ type Input struct {
 	// CheckClient finds what is wrong with properties of the Kafka client: it knows them, a job does not. Nothing is checked
 	// if it is nil.
 	CheckClient func(properties map[string]string) []PropertyProblem
+	// CheckRegistry is CheckClient for the client of a schema registry.
+	CheckRegistry func(properties map[string]string) []PropertyProblem
 	// CheckValue finds what is wrong with settings of the format of values, for the same reason.
 	CheckValue func(v *Value) []ValueProblem
 }
@@ -227,7 +229,7 @@ func (l *loading) assignEntry(k *Key, name string, t term) {
 // secretWays says how else a secret is given.
 func secretWays(k *Key, name string) string {
 	variable := k.Env()
-	if k.Path == kafkaPath {
+	if k.Path == kafkaPath || k.Path == registryPath {
 		variable = envName(join(k.Path, name))
 	}
 	return "use the variable " + variable + ", or ${file:…} in a job file"

@@ -91,6 +91,8 @@ func (j *Job) propertiesOf(k *Key) Properties {
 		return j.Source.Kafka
 	case columnFormatsPath:
 		return j.Value.JSON.ColumnFormats
+	case registryPath:
+		return j.Registry
 	}
 	return j.Sink.Iceberg.Catalog.Properties
 }

@@ -13,7 +13,7 @@ import (
 // check reports keys that are missing and values that do not go together. Keys that are wrong in themselves were
 // reported before, and are not missing.
 func (l *loading) check() {
-	l.checkClient() // first: what is misspelt there is not missing
+	l.checkClients() // first: what is misspelt there is not missing
 	for _, k := range keys {
 		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) {
 			l.missing(k)
@@ -116,20 +116,27 @@ func (l *loading) checkSelection() {
 	l.report(l.around(subscribePath), "source", "nothing says what to read: want one of subscribe, subscribePattern and assign (--subscribe, --subscribe-pattern, --assign)")
 }
 
-// checkClient puts each problem with a client property where the property was written.
-func (l *loading) checkClient() {
-	if l.in.CheckClient == nil {
+// checkClients puts each problem with a property of a client where the property was written.
+func (l *loading) checkClients() {
+	l.checkClient(kafkaPath, l.job.Source.Kafka, l.in.CheckClient)
+	if len(l.job.Registry) > 0 {
+		l.checkClient(registryPath, l.job.Registry, l.in.CheckRegistry)
+	}
+}
+
+func (l *loading) checkClient(section string, properties Properties, check func(map[string]string) []PropertyProblem) {
+	if check == nil {
 		return
 	}
-	for _, found := range l.in.CheckClient(l.job.Source.Kafka) {
-		path := join(kafkaPath, found.Name)
+	for _, found := range check(properties) {
+		path := join(section, found.Name)
 		p := Problem{At: l.job.origins[path], Key: path, Message: found.Message}
 		if found.Value {
-			value := term{text: l.job.Source.Kafka[found.Name], secret: l.job.secret[path] || SecretName(found.Name)}
+			value := term{text: properties[found.Name], secret: l.job.secret[path] || SecretName(found.Name)}
 			p.Message = value.quoted() + " does not fit: " + found.Message
 		}
 		if found.Nearest != "" {
-			p.Nearest = join(kafkaPath, found.Nearest)
+			p.Nearest = join(section, found.Nearest)
 		}
 		l.problems = append(l.problems, p)
 	}

@@ -11,7 +11,7 @@ const redacted = "(redacted)"
 // secretWords are parts of names whose values are secret; a name that ends in one of locators says where something is
 // and holds none.
 var (
-	secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "jaas", "credential", "authorization", "signature", "connection-string", "connection_string"}
+	secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "jaas", "credential", "user.info", "request.header.", "authorization", "signature", "connection-string", "connection_string"}
 	secretEnds  = []string{".key", "-key", "_key", "jsonkey", "apikey", "accountkey", "accesskey", "secretkey", "privatekey"}
 	locators    = []string{".url", ".uri", "-uri", ".location", ".path", "keypath", ".class", ".type", "_file", "-file", "_path"}
 )

@@ -7,76 +7,90 @@ import (
 	"unicode/utf8"
 )
 
-// formatsFor lists the formats that a key below value means something to; all of them if it is empty.
-func formatsFor(path string) []string {
+// formatsFor lists the formats that a key means something to, and the key that says which it is; none if it always does.
+func formatsFor(path string) (format string, formats []string) {
 	switch path {
-	case schemaPath, schemaFilePath, "value.onUnknownField":
-		return []string{"json"}
-	case "value.onMalformed", "value.onTombstone", "value.includeRawValue":
-		return []string{"string", "json"}
+	case schemaPath, schemaFilePath, onUnknownPath, framingPath, subjectPath:
+		return formatPath, []string{"json", "avro", "protobuf"}
+	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, "value.includeRawValue":
+		return formatPath, []string{"string", "json", "avro", "protobuf"}
+	case messagePath:
+		return formatPath, []string{"protobuf"}
+	case keySchemaPath, keySchemaFilePath, keyFramingPath, keySubjectPath:
+		return keyFormatPath, []string{"json", "avro", "protobuf"}
+	case keyMessagePath:
+		return keyFormatPath, []string{"protobuf"}
 	}
-	if strings.HasPrefix(path, "value.json.") {
-		return []string{"json"}
+	for _, format := range []string{"json", "avro", "protobuf"} {
+		if strings.HasPrefix(path, "value."+format+".") {
+			return formatPath, []string{format}
+		}
 	}
-	return nil
+	return "", nil
 }
 
-// heeds says whether the key means something to the format.
+// heeds says whether the key means something to the formats.
 func (v *Value) heeds(path string) bool {
-	formats := formatsFor(path)
-	return formats == nil || slices.Contains(formats, v.Format)
+	switch format, formats := formatsFor(path); format {
+	case formatPath:
+		return slices.Contains(formats, v.Format)
+	case keyFormatPath:
+		return slices.Contains(formats, v.Key.Format)
+	}
+	return true
+}
+
+// orList is words with commas, and an or before the last.
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
 // largestSchema bounds the text of a schema: it is in every plan.
 const largestSchema = 1 << 20
 
-// readSchema reads the file of the schema.
-func (l *loading) readSchema() {
-	v := &l.job.Value
-	if v.SchemaFile == "" {
-		return
-	}
-	content, err := l.in.ReadFile(v.SchemaFile)
-	at := l.job.origins[schemaFilePath]
-	switch {
-	case err != nil:
-		l.report(at, schemaFilePath, "cannot read "+clip(v.SchemaFile)+": "+reason(err))
-	case len(content) > largestSchema:
-		l.report(at, schemaFilePath, clip(v.SchemaFile)+" is larger than 1 MiB")
-	default:
-		v.file = string(content)
-		return
-	}
-	v.file = ""
-}
-
-// checkValue reports settings that the format has no use for, a schema that is missing, and what whoever knows the format
+// checkValue reports settings that the formats have no use for, schemas that are missing, and what whoever knows the formats
 // finds wrong.
 func (l *loading) checkValue() {
 	v := &l.job.Value
 	usable := true
-	for _, k := range keys {
-		if at := l.touchedAt(k); at.Layer != Unset && !v.heeds(k.Path) {
-			l.report(at, k.Path, "means nothing with "+formatPath+" "+v.Format+": leave it out, or set "+formatPath+" to "+strings.Join(formatsFor(k.Path), " or "))
+	for _, s := range l.job.sides() {
+		if l.isWrong(s.format) || l.isWrong(s.framing) || !l.checkHeed(s) {
 			usable = false
 		}
 	}
-	if l.isWrong(formatPath) || !usable {
+	if v.Format == "raw" && v.Key.Format != "raw" && !l.isWrong(keyFormatPath) {
+		l.report(l.job.origins[keyFormatPath], keyFormatPath, "does not go with "+formatPath+" raw, whose columns are exactly those of Spark's Kafka source: "+
+			"leave it out, or set "+formatPath+" to another")
 		return
 	}
-	if v.Format == "json" && v.Text() == "" {
-		if !l.isTouched(schemaPath) && !l.isTouched(schemaFilePath) {
-			l.missing(find(schemaPath))
-		} else if len(l.problems) == 0 {
-			l.report(l.job.origins[schemaFilePath], schemaFilePath, "is an empty file: want "+ddlText.want)
-		}
+	if !usable {
 		return
 	}
-	if l.in.CheckValue == nil {
+	for _, s := range l.job.sides() {
+		usable = l.checkSchema(s) && usable
+	}
+	l.checkBadRecords()
+	if !usable || l.in.CheckValue == nil {
 		return
 	}
 	for _, p := range l.in.CheckValue(v) {
 		l.valueProblem(p)
+	}
+}
+
+// checkBadRecords reports limits that can never be met, and dead letters that would go where the rows go.
+func (l *loading) checkBadRecords() {
+	v := &l.job.Value
+	for _, path := range []string{maxBadPath, maxBadRatioPath} {
+		if at := l.touched[path]; at.Layer != Unset && find(path).text(l.job) != none && v.OnMalformed == "fail" && v.OnUnknownField != "deadLetter" {
+			l.report(at, path, "means nothing with "+onMalformedPath+" fail, which bears no malformed record: leave it out, or set "+onMalformedPath+" to deadLetter or null")
+		}
+	}
+	if v.DeadLetters != "" && v.DeadLetters == l.job.Sink.Iceberg.Table {
+		l.report(l.touched[deadLetterPath], deadLetterPath, "is the table of the rows: want another one")
 	}
 }
 
@@ -96,12 +110,14 @@ func (l *loading) touchedAt(k *Key) Origin {
 // valueProblem puts a problem where it was written. One in the text of a schema shows the line, with a caret below.
 func (l *loading) valueProblem(p ValueProblem) {
 	key, at := p.Key, l.job.origins[p.Key]
-	if key == schemaPath && l.job.Value.SchemaFile != "" {
-		key, at = schemaFilePath, Origin{Layer: l.job.origins[schemaFilePath].Layer, Name: l.job.Value.SchemaFile}
+	for _, s := range l.job.sides() {
+		if p.Key == s.schema && *s.is.schema == "" && *s.is.file != "" {
+			key, at = s.file, Origin{Layer: l.job.origins[s.file].Layer, Name: *s.is.file}
+		}
 	}
 	message := p.Message
 	if p.Line > 0 {
-		at = l.inSchema(at, p)
+		at = l.inSchema(at, p, key == schemaFilePath || key == keySchemaFilePath)
 		if !l.job.secret[key] {
 			message += "\n" + withCaret(p.Text, p.Column)
 		}
@@ -110,13 +126,13 @@ func (l *loading) valueProblem(p ValueProblem) {
 }
 
 // inSchema is the place of a fault in a schema. In a job file YAML has taken indentation away, so the line is searched.
-func (l *loading) inSchema(at Origin, p ValueProblem) Origin {
-	if at.Layer == File && at.Line == 0 || at.Name == l.job.Value.SchemaFile {
+func (l *loading) inSchema(at Origin, p ValueProblem, ownFile bool) Origin {
+	if at.Layer == File && at.Line == 0 || ownFile {
 		at.Line, at.Column = p.Line, p.Column
 		return at
 	}
 	line := at.Line + p.Line - 1
-	if l.blocks[schemaPath] {
+	if l.blocks[p.Key] {
 		line++
 	}
 	if at.Layer != File || line > len(l.text) {

@@ -6,6 +6,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -75,7 +77,13 @@ func tlsRejected(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var record tls.RecordHeaderError
-	var alert tls.AlertError
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host) ||
-		errors.As(err, &record) || errors.As(err, &alert)
+		errors.As(err, &record) || alerted(err)
+}
+
+// alerted says that the broker ended the handshake with an alert, such as that it wants a certificate: crypto/tls has no
+// type of its own for that over TCP. An internal error of the broker may pass.
+func alerted(err error) bool {
+	var remote *net.OpError
+	return errors.As(err, &remote) && remote.Op == "remote error" && !strings.Contains(remote.Error(), "internal error")
 }

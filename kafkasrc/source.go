@@ -253,6 +253,6 @@ func (s *Source) Read(ctx context.Context, task *batch.Task) (*Reader, error) {
 		return nil, fmt.Errorf("read task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
 	r := newReader(ctx, s, task.Pieces, level)
-	r.decoder.headers = s.options.IncludeHeaders || task.IncludeHeaders
+	r.decoder.headers = s.options.IncludeHeaders || task.IncludeHeaders || task.Value.NeedsHeaders() || task.DeadLetters != nil // which have the headers whatever the rows have
 	return r, nil
 }

@@ -20,6 +20,9 @@ import (
 // UnknownOutcome: the commit may have happened and the table could not be asked; nothing was deleted and the next run
 // finds out. After any other error the batch was not in the table when it was last read.
 //
+// A commit of dead letters may follow any earlier batch. One that is there already must be of the same records: else the
+// batch was read under other settings since, and a record would be in both tables, or in none (Inconsistent).
+//
 // Once the first offer has gone out, cancelling ctx only keeps further ones from being made.
 func (i *Iceberg) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
 	d := &deal{sink: i, commit: c}
@@ -75,15 +78,16 @@ func (d *deal) standing(t *table.Table) (applied *batch.Applied, there bool, err
 		return applied, true, o.landed(t)
 	}
 	switch n := c.Plan.Batch; {
-	case c.Plan.Accepted.Covers(applied): // somebody has decided about exactly this state
+	case c.DeadLetters == nil && c.Plan.Accepted.Covers(applied): // somebody has decided about exactly this state
 	case applied.RolledBack:
 		return nil, false, d.rolledBack(applied)
 	case applied.Batch == n && c.Plan.Is(applied.Plan) && len(d.offers) == 0:
-		return applied, true, nil
+		return applied, true, d.sameLetters(applied)
 	case applied.Batch == n && applied.Plan != "" && !c.Plan.Is(applied.Plan):
 		return nil, false, d.otherPlan(applied)
 	case applied.Batch >= n:
 		return nil, false, d.overtaken(applied)
+	case c.DeadLetters != nil: // batches without dead letters leave no trace in their table
 	case applied.Batch < n-1:
 		return nil, false, d.gap(applied)
 	default:

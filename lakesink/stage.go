@@ -128,8 +128,12 @@ func summaryOf(c *batch.Commit) iceberg.Properties {
 	}
 	n := strconv.FormatInt(c.Plan.Batch, 10)
 	p := iceberg.Properties{keyQuery: c.Query, keyName: c.Name, keyBatch: n, keyPlan: c.Plan.Hash, keyRun: c.Run,
-		keyRecords: strconv.FormatInt(rows, 10), keyDeadLetters: strconv.FormatInt(deadLetters, 10),
-		keySparkQuery: c.Query, keySparkEpoch: n}
+		keyRecords: strconv.FormatInt(rows, 10), keyDeadLetters: strconv.FormatInt(deadLetters, 10)}
+	if c.DeadLetters != nil {
+		p[keyDeadLetters] = p[keyRecords]
+		return p
+	}
+	p[keySparkQuery], p[keySparkEpoch] = c.Query, n // Spark does not write dead letters: it skips what is in the rows' table
 	if c.Plan.Accepted != nil {
 		p[keyAccepted] = c.Plan.Accepted.String()
 	}
@@ -155,7 +159,7 @@ func clipped(text string) string {
 
 // keepBooks puts the ledger into the same commit.
 func (o *offer) keepBooks(t *table.Table, c *batch.Commit, prior *batch.Ledger) error {
-	ledger := batch.Advance(prior, c.Plan, c.Query, c.Name, c.Run, c.Results)
+	ledger := c.Ledger(prior)
 	ledger.Snapshot, ledger.Sequence = o.snapshot.SnapshotID, o.snapshot.SequenceNumber
 	properties, err := ledger.Properties()
 	if err != nil {

@@ -57,6 +57,13 @@ type Extra struct {
 	Dropped     int64 `json:"dropped"`
 	// Nulled counts those of the rows whose record was malformed: their columns are null.
 	Nulled int64 `json:"nulled"`
+	// Reasons counts the records that are no rows of the schema by why; absent if there are none.
+	Reasons map[string]int64 `json:"reasons,omitempty"`
+	// DeadLetterTable is where the dead letters are, in DeadLetterFiles files of the snapshot DeadLetterSnapshot; absent if
+	// there are none.
+	DeadLetterTable    string `json:"deadLetterTable,omitempty"`
+	DeadLetterFiles    int64  `json:"deadLetterFiles,omitempty"`
+	DeadLetterSnapshot int64  `json:"deadLetterSnapshot,omitempty"`
 	// ReadBytes were fetched from Kafka, as sent; WrittenBytes is the size of the data files.
 	ReadBytes    int64 `json:"readBytes"`
 	WrittenBytes int64 `json:"writtenBytes"`
@@ -101,6 +108,9 @@ type Summary struct {
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
 	Nulled      int64 `json:"nulled"`
+	// Reasons and DeadLetterTable are as in Extra.
+	Reasons         map[string]int64 `json:"reasons,omitempty"`
+	DeadLetterTable string           `json:"deadLetterTable,omitempty"`
 	// Bytes is the size of the data files written, Files their number.
 	Bytes int64 `json:"bytes"`
 	Files int64 `json:"files"`

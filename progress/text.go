@@ -1,8 +1,12 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -105,13 +109,34 @@ func (s *Summary) pairs() [][2]string {
 		{"rows", count(s.Rows)},
 		{"malformed", malformed(s.Nulled)},
 		{"dropped", nonzero(s.Dropped)},
-		{"dead letters", nonzero(s.DeadLetters)},
+		{"dead letters", s.letters()},
 		{"files", count(s.Files) + ", " + size(s.Bytes)},
 		{"lag", known(s.Lag)},
 		{"held back", heldBack(s.Blocked)},
 		{"table", joined(s.Table, s.TableLocation)},
 	}
 	return pairs
+}
+
+// letters is how many dead letters there are, and where.
+func (s *Summary) letters() string {
+	if s.DeadLetters == 0 || s.DeadLetterTable == "" {
+		return nonzero(s.DeadLetters)
+	}
+	return count(s.DeadLetters) + " in " + s.DeadLetterTable + reasons(s.Reasons)
+}
+
+// reasons lists why records are no rows, the most frequent first.
+func reasons(counts map[string]int64) string {
+	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	var parts []string
+	for _, word := range words {
+		parts = append(parts, word+" "+count(counts[word]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // malformed says what became of records that are no rows of the schema.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // Verify is what the judge found. Its fields are those of the judge's report.
@@ -38,17 +39,22 @@ type Verify struct {
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
 	Lost        int64 `json:"lost"`
+	// DeadLettersFound counts the dead letters in LetterTables, Replayed those that are rows besides.
+	DeadLettersFound int64 `json:"deadLettersFound"`
+	Replayed         int64 `json:"replayed"`
 	// ForeignRows counts rows of topics that no ledger covers. They are not judged.
 	ForeignRows int64 `json:"foreignRows"`
 	Files       int64 `json:"files"`
 	Bytes       int64 `json:"bytes"`
 
-	Queries     []VerifyQuery     `json:"queries"`
-	Partitions  []VerifyPartition `json:"partitions"`
-	Foreign     map[string]int64  `json:"foreign,omitempty"`
-	Problems    []Problem         `json:"problems"`
-	CannotProve []Limit           `json:"cannotProve"`
-	Notes       []string          `json:"notes"`
+	Queries []VerifyQuery `json:"queries"`
+	// LetterTables are the tables of dead letters that were read.
+	LetterTables []VerifyLetters   `json:"letterTables,omitempty"`
+	Partitions   []VerifyPartition `json:"partitions"`
+	Foreign      map[string]int64  `json:"foreign,omitempty"`
+	Problems     []Problem         `json:"problems"`
+	CannotProve  []Limit           `json:"cannotProve"`
+	Notes        []string          `json:"notes"`
 }
 
 // VerifyQuery is one ledger of the table.
@@ -61,6 +67,16 @@ type VerifyQuery struct {
 	DeadLetters int64  `json:"deadLetters"`
 	Dropped     int64  `json:"dropped"`
 	Lost        int64  `json:"lost"`
+}
+
+// VerifyLetters is a table of dead letters: the newest batch in it, and how many it has of the query's.
+type VerifyLetters struct {
+	Name        string `json:"name"`
+	UUID        string `json:"uuid"`
+	Location    string `json:"location"`
+	Snapshot    int64  `json:"snapshot"`
+	Batch       int64  `json:"batch"`
+	DeadLetters int64  `json:"deadLetters"`
 }
 
 // VerifyPartition is what was found of one partition.
@@ -87,6 +103,9 @@ type VerifyPartition struct {
 	DeadLetters     int64    `json:"deadLetters"`
 	Dropped         int64    `json:"dropped"`
 	Lost            int64    `json:"lost"`
+	// DeadLettersFound counts its dead letters that are in their tables, Replayed those that are rows besides.
+	DeadLettersFound int64 `json:"deadLettersFound"`
+	Replayed         int64 `json:"replayed"`
 	// Kafka is the comparison with what Kafka still holds; nil if it was not asked.
 	Kafka   *VerifyKafka `json:"kafka,omitempty"`
 	Verdict string       `json:"verdict"`
@@ -154,7 +173,8 @@ func (v *Verify) WriteText(w io.Writer) error {
 		{"deleted by others", nonzero(v.DeletedByOthers)},
 		{"unaccounted", nonzero(v.Unaccounted)},
 		{"unattributed", nonzero(v.Unattributed)},
-		{"dead letters", nonzero(v.DeadLetters)},
+		{"dead letters", v.letters()},
+		{"replayed", nonzero(v.Replayed)},
 		{"dropped", nonzero(v.Dropped)},
 		{"accepted losses", nonzero(v.Lost)},
 		{"foreign rows", nonzero(v.ForeignRows)},
@@ -177,6 +197,18 @@ func (v *Verify) WriteText(w io.Writer) error {
 	}
 	out.notes(v.Notes)
 	return out.to(w)
+}
+
+// letters is how many dead letters there are, and where.
+func (v *Verify) letters() string {
+	if v.DeadLetters == 0 && v.DeadLettersFound == 0 || len(v.LetterTables) == 0 {
+		return nonzero(v.DeadLetters)
+	}
+	var names []string
+	for _, t := range v.LetterTables {
+		names = append(names, printable(t.Name))
+	}
+	return fmt.Sprintf("%s of %s expected, in %s", count(v.DeadLettersFound), count(v.DeadLetters), strings.Join(names, ", "))
 }
 
 func (v *Verify) headline() string {

@@ -23,17 +23,19 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.Reporter.Planned(plan.Batch, plan.Offsets(), left, replayed)
 	watch.lap("walCommit")
 
-	read, err := r.execute(ctx, plan, replayed)
+	work, err := r.execute(ctx, plan, replayed)
 	if err != nil {
 		return err
 	}
-	results := read.results
 	watch.lap("addBatch")
 
 	// From here on the batch is finished even if ctx is cancelled, within the grace.
 	ctx, cancel := outlive(ctx, r.Grace)
 	defer cancel()
-	applied, err := r.commit(ctx, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: results, TableUUID: r.table.UUID, Altered: read.altered})
+	if err := r.commitLetters(ctx, plan, work, replayed); err != nil {
+		return err
+	}
+	applied, err := r.commit(ctx, r.Sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: work.results, TableUUID: r.table.UUID, Altered: work.altered})
 	if err != nil {
 		return err
 	}
@@ -44,34 +46,76 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	}
 	watch.lap("commitOffsets")
 
-	report := r.report(plan, results, replayed, watch)
-	report.Sluice.Altered = read.altered
+	report := r.report(plan, work, replayed, watch)
+	report.Sluice.Altered = work.altered
 	r.count(report)
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
 	return nil
 }
 
+// work is what carrying out a plan's tasks made.
+type work struct {
+	tasks   []batch.Task
+	results []batch.TaskResult
+	// altered says how the rows' table was altered for it.
+	altered []string
+	// letters is the table of the dead letters, nil if the batch can have none.
+	letters *letters
+}
+
 // execute reads the plan into files, and reconciles what was read with what was planned.
-func (r *run) execute(ctx context.Context, plan *batch.Plan, replayed bool) (*reads, error) {
+func (r *run) execute(ctx context.Context, plan *batch.Plan, replayed bool) (*work, error) {
 	job, err := r.jobValue()
 	if err != nil {
 		return nil, err
 	}
 	// What rows the records make is the plan's to say: a job that was changed since is the next batch's.
-	read, err := r.readAs(ctx, plan, *settled(plan.Value, &job), *settled(plan.IncludeHeaders, &r.IncludeHeaders))
+	done, err := r.executeAs(ctx, plan, *settled(plan.Value, &job), *settled(plan.IncludeHeaders, &r.IncludeHeaders))
 	if err != nil && replayed && r.cures(plan, job, err) {
 		r.Reporter.Notice("the batch cannot be finished with the settings that it was planned with; it is finished with those that the job has now", "batch", plan.Batch, "error", err)
-		read, err = r.readAs(ctx, plan, job, r.IncludeHeaders)
+		done, err = r.executeAs(ctx, plan, job, r.IncludeHeaders)
+	}
+	return done, err
+}
+
+func (r *run) executeAs(ctx context.Context, plan *batch.Plan, value batch.Value, headers bool) (*work, error) {
+	letters, err := r.lettersFor(ctx, plan, &value)
+	if err != nil {
+		return nil, err
+	}
+	done := &work{letters: letters}
+	if err := r.readAs(ctx, plan, value, headers, done); err != nil {
+		return nil, err
+	}
+	if err := tolerable(plan.Batch, &value, done.results); err != nil {
+		return nil, err
+	}
+	if err := batch.Covers(plan, done.tasks, done.results); err != nil {
+		return nil, &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
+			Hint: "run again; if it repeats, this is a defect of sluice: keep the log"}
+	}
+	return done, nil
+}
+
+// lettersFor is the table for what is rejected while a plan is carried out with the given settings, nil if nothing can be
+// and the plan named none. Where the plan has a table that can be used, it is that one, whatever the settings name.
+func (r *run) lettersFor(ctx context.Context, plan *batch.Plan, value *batch.Value) (*letters, error) {
+	l, err := r.lettersOf(ctx, plan)
+	if err == nil && l == nil && value.Rejects() {
+		l, err = r.haveLetters(ctx)
+	}
+	if err == nil && l != nil && !l.table.Exists { // the job's, in place of the plan's
+		l, err = r.haveLetters(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := batch.Covers(plan, read.tasks, read.results); err != nil {
-		return nil, &batch.Fault{Class: batch.Failed, Message: "batch does not add up and was not committed", Err: err,
-			Hint: "run again; if it repeats, this is a defect of sluice: keep the log"}
+	value.DeadLetters = ""
+	if l != nil && value.Rejects() {
+		value.DeadLetters = l.name
 	}
-	return read, nil
+	return l, nil
 }
 
 // settled is the plan's own setting, or the job's where the plan does not tell.
@@ -85,7 +129,7 @@ func settled[T any](plans, jobs *T) *T {
 func (r *run) tasksAs(plan *batch.Plan, value batch.Value, headers bool) []batch.Task {
 	tasks := splitTasks(plan, r.queryID, r.table, r.Workers, r.MinPartitions)
 	for i := range tasks {
-		tasks[i].Value, tasks[i].IncludeHeaders = value, headers
+		tasks[i].Value, tasks[i].IncludeHeaders, tasks[i].QueryName = value, headers, r.Name
 	}
 	return tasks
 }
@@ -106,14 +150,18 @@ const lastWords = 5 * time.Second
 
 // commit makes a batch part of the table. A sink waits for an answer longer than any grace, since it wants to know: once
 // the grace is over, nobody does, and the process may end. Should the commit still land, the next run finds it.
-func (r *run) commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
+func (r *run) commit(ctx context.Context, sink Sink, c *batch.Commit) (*batch.Applied, error) {
+	name := r.TableName
+	if c.DeadLetters != nil {
+		name = "of dead letters"
+	}
 	type answer struct {
 		applied *batch.Applied
 		err     error
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		applied, err := r.Sink.Commit(ctx, c)
+		applied, err := sink.Commit(ctx, c)
 		answered <- answer{applied, err}
 	}()
 	over := make(chan struct{})
@@ -124,7 +172,7 @@ func (r *run) commit(ctx context.Context, c *batch.Commit) (*batch.Applied, erro
 		return a.applied, a.err
 	case <-over:
 		return nil, &batch.Fault{Class: batch.UnknownOutcome,
-			Message: fmt.Sprintf("batch %d may or may not be in table %s: its commit was not answered before the run had to end (%v)", c.Plan.Batch, r.TableName, context.Cause(ctx)),
+			Message: fmt.Sprintf("batch %d may or may not be in table %s: its commit was not answered before the run had to end (%v)", c.Plan.Batch, name, context.Cause(ctx)),
 			Hint:    "run again: the next run finds out and goes on; nothing was deleted"}
 	}
 }
@@ -140,6 +188,11 @@ func (r *run) housekeep(ctx context.Context, n int64, report *progress.Batch) {
 	}
 	if err := r.Sink.Maintain(ctx, &r.table.Applied); err != nil {
 		r.Reporter.Notice("table maintenance failed; it is tried again later, no row is affected", "batch", n, "error", err)
+	}
+	if r.letters != nil && r.letters.table.Applied.Batch == n {
+		if err := r.letters.sink.Maintain(ctx, &r.letters.table.Applied); err != nil {
+			r.Reporter.Notice("maintenance of the table of dead letters failed; it is tried again later, nothing in it is affected", "batch", n, "error", err)
+		}
 	}
 	if r.summary.Batches%purgeEvery == 0 {
 		r.purge(ctx, n)

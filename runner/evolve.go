@@ -50,29 +50,25 @@ func (r *run) jobValue() (batch.Value, error) {
 // readAs reads a plan into files, as value says. Fields that the schema lacks become columns where they may: the table is
 // altered, and then all is read again with them. A replay finds the same fields in the same records, and the columns there.
 // The table's own shape must be that of the rows before they are written, and no other run may have gone on meanwhile.
-func (r *run) readAs(ctx context.Context, plan *batch.Plan, value batch.Value, headers bool) (*reads, error) {
-	all := &reads{}
+func (r *run) readAs(ctx context.Context, plan *batch.Plan, value batch.Value, headers bool, done *work) error {
 	for range mostRounds {
-		if err := r.evolve(ctx, plan, value, headers, all); err != nil {
-			return nil, err
+		if err := r.evolve(ctx, plan, value, headers, done); err != nil {
+			return err
 		}
-		all.tasks = r.tasksAs(plan, value, headers)
-		executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced}
-		var err error
-		if all.results, err = executor.ExecuteAll(ctx, all.tasks, r.Workers); err != nil {
-			return nil, err
+		if err := r.readOnce(ctx, plan, value, headers, done); err != nil {
+			return err
 		}
-		unknown, err := batch.MergeUnknown(all.results)
+		unknown, err := batch.MergeUnknown(done.results)
 		if err != nil || len(unknown) == 0 {
-			return all, err
+			return err
 		}
 		if value, err = r.widen(value, batch.Fields(unknown)); err != nil {
-			return nil, err
+			return err
 		}
 		r.Reporter.Notice("records have fields that the schema lacks; they become columns, and the batch is read again", "batch", plan.Batch)
-		r.Reporter.Advanced(-delivered(all.results))
+		r.Reporter.Advanced(-delivered(done.results))
 	}
-	return nil, &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("records of batch %d had fields beyond the schema each of the %d times that they were read", plan.Batch, mostRounds),
+	return &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("records of batch %d had fields beyond the schema each of the %d times that they were read", plan.Batch, mostRounds),
 		Hint: "this is a defect of sluice: keep the log; set value.onUnknownField to ignore to go on"}
 }
 
@@ -86,12 +82,18 @@ func delivered(results []batch.TaskResult) (n int64) {
 	return n
 }
 
-// reads is what became of reading a plan.
-type reads struct {
-	tasks   []batch.Task
-	results []batch.TaskResult
-	// altered says how the table was altered for it.
-	altered []string
+// readOnce carries out the tasks of a plan.
+func (r *run) readOnce(ctx context.Context, plan *batch.Plan, value batch.Value, headers bool, done *work) (err error) {
+	done.tasks = r.tasksAs(plan, value, headers)
+	if value.DeadLetters != "" {
+		out := &batch.DeadLetterOutput{SchemaID: done.letters.table.SchemaID, SpecID: done.letters.table.SpecID}
+		for i := range done.tasks {
+			done.tasks[i].DeadLetters = out
+		}
+	}
+	executor := &Executor{Source: r.Source, Sink: r.Sink, NewDecoder: r.NewDecoder, Advanced: r.Reporter.Advanced, DeadLetters: r.DeadLetters, DeadLetterSchema: r.DeadLetterSchema}
+	done.results, err = executor.ExecuteAll(ctx, done.tasks, r.Workers)
+	return err
 }
 
 // mostRounds bounds how often a batch is read. Twice is what there is to expect: with a wider schema a record that was
@@ -119,7 +121,7 @@ func names(fields []columns.Field) string {
 }
 
 // evolve makes the table take the rows of value.
-func (r *run) evolve(ctx context.Context, plan *batch.Plan, value batch.Value, headers bool, all *reads) error {
+func (r *run) evolve(ctx context.Context, plan *batch.Plan, value batch.Value, headers bool, done *work) error {
 	if !r.Widening.grows(value) {
 		return nil
 	}
@@ -135,6 +137,6 @@ func (r *run) evolve(ctx context.Context, plan *batch.Plan, value batch.Value, h
 	for _, change := range altered {
 		r.Reporter.Notice("the table was altered", "table", r.TableName, "change", change, "batch", plan.Batch)
 	}
-	all.altered = append(all.altered, altered...)
+	done.altered = append(done.altered, altered...)
 	return nil
 }

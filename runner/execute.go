@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"sluice/batch"
+	"sluice/columns"
 )
 
 // Executor carries out tasks: Kafka to data files. It needs nothing but the task, so another process may run it.
@@ -19,6 +20,10 @@ type Executor struct {
 	Sink   Sink
 	// NewDecoder makes the decoder of one task.
 	NewDecoder NewDecoder
+	// DeadLetters is the table of dead letters of a name, for tasks that have them; DeadLetterSchema is what decoders say of
+	// one.
+	DeadLetters      func(table string) Sink
+	DeadLetterSchema columns.Schema
 	// Advanced is told of records that were read and handed to the files. Optional; called from several goroutines.
 	Advanced func(records int64)
 	// wider says that a task has found fields that become columns: no task of the batch writes on.
@@ -50,11 +55,16 @@ func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskRe
 	for i, p := range task.Pieces {
 		result.Pieces[i] = batch.PieceResult{Piece: p, Position: p.From}
 	}
-	if err := e.drain(ctx, reader, decoder, writer, result); err != nil {
+	rejects := &rejects{executor: e, task: task, attempt: attempt}
+	defer rejects.abort()
+	if err := e.drain(ctx, reader, decoder, outputs{writer, rejects}, result); err != nil {
 		return nil, fmt.Errorf("task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
 	if e.wider.Load() { // all is read again with more columns; what is open is given up
 		return result, nil
+	}
+	if result.DeadLetters, err = rejects.close(ctx); err != nil {
+		return nil, fmt.Errorf("finish the dead letters of task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
 	if result.Files, err = writer.Close(ctx); err != nil {
 		return nil, fmt.Errorf("finish files of task %d of batch %d: %w", task.Index, task.Batch, err)
@@ -62,7 +72,20 @@ func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskRe
 	return result, nil
 }
 
-func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, writer Writer, result *batch.TaskResult) error {
+// outputs are where the records of a task go.
+type outputs struct {
+	rows    Writer
+	rejects *rejects
+}
+
+func (o *outputs) write(ctx context.Context, rows *columns.Batch, records *columns.Records, piece *batch.PieceResult) error {
+	if err := o.rows.Write(ctx, rows); err != nil || rows.Rejected == nil {
+		return err
+	}
+	return o.rejects.write(ctx, rows.Rejected, records, piece)
+}
+
+func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to outputs, result *batch.TaskResult) error {
 	finder, finds := decoder.(Finder)
 	for {
 		records, err := reader.Next(ctx)
@@ -79,12 +102,13 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, wr
 		if finds && len(finder.Unknown()) > 0 {
 			e.wider.Store(true)
 		}
+		piece := &result.Pieces[reader.Piece()]
 		if !e.wider.Load() {
-			if err := writer.Write(ctx, rows); err != nil {
+			if err := to.write(ctx, rows, records, piece); err != nil {
 				return err
 			}
 		}
-		piece := &result.Pieces[reader.Piece()]
+		note(result, records, rows)
 		piece.Delivered += int64(records.Rows)
 		piece.Rows += int64(rows.Rows)
 		piece.Nulled += int64(rows.Nulled)

@@ -11,9 +11,19 @@ import (
 
 // identityNow is the identity that this run would write.
 func (r *run) identityNow() *batch.Identity {
-	return &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName,
-		Tables: map[string]string{mainTable: r.table.UUID}, Keys: r.Keys}
+	tables := map[string]string{}
+	if r.identity != nil {
+		maps.Copy(tables, r.identity.Tables)
+	}
+	tables[mainTable] = r.table.UUID
+	if r.letters != nil && r.letters.table.Exists {
+		tables[lettersRole(r.letters.name)] = r.letters.table.UUID
+	}
+	return &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName, Tables: tables, Keys: r.Keys}
 }
+
+// sameTable says that both are of the table with the same UUID.
+func sameTable(was, is *batch.Identity) bool { return was.Tables[mainTable] == is.Tables[mainTable] }
 
 // checkIdentity refuses a table or a job that is not the checkpoint's. What is free to change is not in an identity.
 func (r *run) checkIdentity() error {
@@ -29,7 +39,7 @@ func (r *run) checkIdentity() error {
 
 // checkMoved looks at the catalog that the checkpoint's table was in, where it is in another one now.
 func (r *run) checkMoved(was, is *batch.Identity) error {
-	if r.CheckSink == nil || was.Sink == is.Sink || !maps.Equal(was.Tables, is.Tables) {
+	if r.CheckSink == nil || was.Sink == is.Sink || !sameTable(was, is) {
 		return nil
 	}
 	remark, err := r.CheckSink(r.table.UUID, was.Sink, is.Sink)
@@ -114,7 +124,7 @@ func otherQueryFault(changes string) error {
 func (r *run) checkQuery(was, is *batch.Identity) error {
 	var changes []string
 	for _, c := range []struct{ what, was, is string }{{"name", was.Name, is.Name}, {"Kafka cluster", was.ClusterID, is.ClusterID}, {"sink", was.Sink, is.Sink}} {
-		moved := c.what == "sink" && maps.Equal(was.Tables, is.Tables) // the same table in another catalog: see checkMoved
+		moved := c.what == "sink" && sameTable(was, is) // the same table in another catalog: see checkMoved
 		if c.was != c.is && c.was != "" && c.is != "" && !moved {
 			changes = append(changes, fmt.Sprintf("%s was %s and is %s", c.what, c.was, c.is))
 		}

@@ -40,6 +40,9 @@ func (w *lakeWorld) run(c *laketest.Catalog, change func(*runner.Query)) (*progr
 	q, said := w.query(c.Script)
 	q.Log.(*checkpoint.Log).Retain = 100
 	q.Sink = lakeSink{lakesink.New(c, lakesink.Options{Table: "db.orders", Catalog: "test"})}
+	q.DeadLetters = func(table string) runner.Sink {
+		return lakeSink{lakesink.New(c, lakesink.Options{Table: table, Catalog: "test"})}
+	}
 	if change != nil {
 		change(q)
 	}
@@ -63,10 +66,20 @@ func (w *lakeWorld) drain(t *testing.T, change func(*runner.Query)) *progress.Su
 	return s
 }
 
-// dieBefore runs until right before the effect; nothing of the run happens from there on.
+// dieBefore runs until right before the effect, dieAfter until right after it; nothing of the run happens from there on.
 func (w *lakeWorld) dieBefore(t *testing.T, effect string) {
 	t.Helper()
-	c := laketest.Wrap(w.catalog, laketest.BreakWhen(func(name string) bool { return name == effect }, laketest.Killed))
+	w.die(t, effect, laketest.Killed)
+}
+
+func (w *lakeWorld) dieAfter(t *testing.T, effect string) {
+	t.Helper()
+	w.die(t, effect, laketest.KilledAfter)
+}
+
+func (w *lakeWorld) die(t *testing.T, effect string, how laketest.Mode) {
+	t.Helper()
+	c := laketest.Wrap(w.catalog, laketest.BreakWhen(func(name string) bool { return name == effect }, how))
 	if _, _, err := w.run(c, nil); !c.Script.Dead() {
 		t.Fatalf("the run was to die at %q and ended with %v; it had %v", effect, err, c.Script.Effects())
 	}

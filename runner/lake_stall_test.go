@@ -14,7 +14,9 @@ import (
 
 // halt holds a run at one of its steps until it is told to go on.
 type halt struct {
-	at     int
+	at int
+	// name, if set, is the step instead of a number.
+	name   string
 	paused chan string
 	resume chan struct{}
 
@@ -29,6 +31,19 @@ func haltAt(step int) *halt {
 // step comes before and after every write to checkpoint, catalog and files. Without -full a run sleeps only before those
 // to checkpoint and catalog, where what others do meanwhile matters most.
 func (h *halt) step(name string, after bool) {
+	if h.name != "" {
+		h.mu.Lock()
+		here := h.seen == 0 && when(name, after) == h.name
+		if here {
+			h.seen++
+		}
+		h.mu.Unlock()
+		if here {
+			h.paused <- h.name
+			<-h.resume
+		}
+		return
+	}
 	if !*full && (after || strings.HasPrefix(name, "create data") || strings.HasPrefix(name, "create manifest") || strings.HasPrefix(name, "remove ")) {
 		return
 	}

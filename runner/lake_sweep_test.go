@@ -64,11 +64,16 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	}
 	log := checkpoint.NewLog(scriptedStore{w.store, s})
 	log.Retain = 2
-	ice := lakesink.New(tables, lakesink.Options{Table: "db.orders", Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
-		Sleep: func(context.Context, time.Duration) error { return nil }})
+	sinks := map[string]*lakesink.Iceberg{}
+	for _, name := range append(lakeLetters, "db.orders") {
+		sinks[name] = lakesink.New(tables, lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
+			Sleep: func(context.Context, time.Duration) error { return nil }})
+	}
+	ice := sinks["db.orders"]
 	q := &runner.Query{
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}, w.value}, Sink: lakeSink{ice}, Log: log, Journal: log, Lease: noLease{}, Reporter: said,
-		NewDecoder: func(value batch.Value, headers bool) (runner.Decoder, error) { return decode.New(value, headers) },
+		NewDecoder:  func(value batch.Value, headers bool) (runner.Decoder, error) { return decode.New(value, headers) },
+		DeadLetters: func(table string) runner.Sink { return lakeSink{sinks[table]} }, DeadLetterSchema: decode.DeadLetterSchema(),
 		Widening: &runner.Widening{Evolver: ice, Widen: decode.Widen, Bounded: decode.Bounded,
 			On: func(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }},
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 4,
@@ -194,7 +199,7 @@ func (w *lakeWorld) judge(ctx context.Context) error {
 	report, err := verify.Table(ctx, func(ctx context.Context) (*table.Table, error) {
 		return w.catalog.LoadTable(ctx, catalog.ToIdentifier("db.orders"))
 	},
-		verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}})
+		verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: w.letterTables(identity)})
 	if err != nil {
 		return err
 	}
@@ -205,10 +210,26 @@ func (w *lakeWorld) judge(ctx context.Context) error {
 	for _, records := range w.kafka.records {
 		produced += int64(len(records))
 	}
-	if report.Rows+report.Dropped != produced {
-		return fmt.Errorf("the table has %d rows, %d records were dropped, %d were produced", report.Rows, report.Dropped, produced)
+	if report.Rows+report.Dropped+report.DeadLettersFound != produced+report.Replayed {
+		return fmt.Errorf("the table has %d rows (%d of them replayed), %d records were dropped, %d are dead letters, %d were produced", report.Rows, report.Replayed, report.Dropped, report.DeadLettersFound, produced)
+	}
+	if report.DeadLettersFound > 0 && report.Verdict != verify.Proved {
+		return fmt.Errorf("verify: %s: %v", report.Verdict, report.CannotProve)
 	}
 	return nil
+}
+
+// lakeLetters are the tables of dead letters that a job may name.
+var lakeLetters = []string{"ops.dead", "ops.other"}
+
+func (w *lakeWorld) letterTables(identity *batch.Identity) map[string]func(context.Context) (*table.Table, error) {
+	tables := map[string]func(context.Context) (*table.Table, error){}
+	for _, name := range verify.LetterTables(identity) {
+		tables[name] = func(ctx context.Context) (*table.Table, error) {
+			return w.catalog.LoadTable(ctx, catalog.ToIdentifier(name))
+		}
+	}
+	return tables
 }
 
 // witness is the fake Kafka as the judge asks it.

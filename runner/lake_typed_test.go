@@ -155,9 +155,9 @@ func TestAPlanThatFailsForeverIsFinishedAsTheJobIsNow(t *testing.T) {
 func TestAPlanWithUnknownSettingsIsRefused(t *testing.T) {
 	w := newTypedWorld(t)
 	future := keeping
-	future.OnTombstone = "deadLetter"
+	future.OnTombstone = "quarantine"
 	for _, change := range []func(*runner.Query){func(q *runner.Query) { q.Value, q.Log = keeping, planning{q.Log, &future} }, valued(keeping)} {
-		if _, _, err := w.run(w.clean(), change); err == nil || !strings.Contains(err.Error(), "deadLetter") {
+		if _, _, err := w.run(w.clean(), change); err == nil || !strings.Contains(err.Error(), "quarantine") {
 			t.Errorf("got %v, want a refusal", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/batch"
+	"sluice/columns"
 	"sluice/offsets"
 	"sluice/progress"
 )
@@ -75,6 +76,10 @@ type Query struct {
 	Lease      Lease
 	Reporter   Reporter
 	NewDecoder NewDecoder
+	// DeadLetters is the table of dead letters of a name: the same value for the same name. DeadLetterSchema is the columns
+	// that decoders give them. Both may be nil where no job or plan has any.
+	DeadLetters      func(table string) Sink
+	DeadLetterSchema columns.Schema
 	// Widening is nil where records never alter the table.
 	Widening *Widening
 	Options

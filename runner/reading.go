@@ -16,6 +16,8 @@ type reading struct {
 	queryID  string
 	identity *batch.Identity
 	table    *batch.Table
+	// letters is the table of dead letters that the job names, nil if it names none.
+	letters *letters
 	// entries are the checkpoint's newest plan and marker.
 	entries *batch.LogState
 	view    *offsets.View
@@ -42,11 +44,14 @@ func (r *run) preflight(ctx context.Context) (id string, err error) {
 	return r.admit(ctx)
 }
 
-// read asks what checkpoint, table and brokers say. The order makes every observation one-sided: table, commits,
-// offsets, ends of the log. A batch's plan precedes its snapshot precedes its marker, so what a rival adds meanwhile can
+// read asks what checkpoint, table and brokers say. The order makes every observation one-sided: dead letters, table,
+// commits, offsets, ends of the log. A batch's plan precedes its snapshot precedes its marker, so what a rival adds meanwhile can
 // only make the later reading newer.
 func (r *run) read(ctx context.Context) (err error) {
 	if r.identity, err = r.Log.Identity(ctx); err != nil {
+		return err
+	}
+	if err = r.readLetters(ctx); err != nil {
 		return err
 	}
 	if r.table, err = r.Sink.Table(ctx, r.queryID); err != nil {

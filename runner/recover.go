@@ -39,6 +39,18 @@ func (r *run) nextStep(ctx context.Context) (*step, error) {
 	if err := r.checkIdentity(); err != nil {
 		return nil, err
 	}
+	s, err := r.nextOfRows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkLetters(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// nextOfRows is nextStep as far as the rows' table goes.
+func (r *run) nextOfRows(ctx context.Context) (*step, error) {
 	action, err := r.decision()
 	if err != nil {
 		err = r.reconsider(ctx, err)

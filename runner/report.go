@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +31,7 @@ func (w *stopwatch) lap(phase string) {
 	w.last = t
 }
 
-func (r *run) report(plan *batch.Plan, results []batch.TaskResult, replayed bool, watch *stopwatch) *progress.Batch {
+func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwatch) *progress.Batch {
 	took := watch.last.Sub(watch.began)
 	watch.laps["triggerExecution"] = took.Milliseconds()
 	extra := progress.Extra{Offsets: plan.Offsets(), Snapshot: r.table.Applied.Snapshot, Replayed: replayed,
@@ -39,7 +40,7 @@ func (r *run) report(plan *batch.Plan, results []batch.TaskResult, replayed bool
 		extra.Accepted = &progress.Accepted{Choice: string(a.Choice), Batch: a.Batch, Snapshot: a.Snapshot}
 	}
 	var records int64
-	for _, result := range results {
+	for _, result := range work.results {
 		extra.ReadBytes += result.ReadBytes
 		for _, p := range result.Pieces {
 			records += p.Delivered
@@ -52,6 +53,16 @@ func (r *run) report(plan *batch.Plan, results []batch.TaskResult, replayed bool
 			extra.Files++
 			extra.WrittenBytes += f.Bytes
 		}
+		if d := result.DeadLetters; d != nil {
+			for _, f := range d.Files {
+				extra.DeadLetterFiles++
+				extra.WrittenBytes += f.Bytes
+			}
+		}
+	}
+	bad, _ := misfits(work.results)
+	if extra.Reasons = bad.Reasons; extra.DeadLetters > 0 {
+		extra.DeadLetterTable, extra.DeadLetterSnapshot = work.letters.name, work.letters.table.Applied.Snapshot
 	}
 	rate := perSecond(records, took)
 	return &progress.Batch{ID: r.queryID, RunID: r.RunID, Name: r.Name, Timestamp: progress.Timestamp{Time: watch.began}, BatchID: plan.Batch,
@@ -97,7 +108,13 @@ func (r *run) count(b *progress.Batch) {
 	s.Dropped += b.Sluice.Dropped
 	s.Nulled += b.Sluice.Nulled
 	s.Bytes += b.Sluice.WrittenBytes
-	s.Files += b.Sluice.Files
+	s.Files += b.Sluice.Files + b.Sluice.DeadLetterFiles
+	if s.DeadLetterTable = cmp.Or(b.Sluice.DeadLetterTable, s.DeadLetterTable); len(b.Sluice.Reasons) > 0 && s.Reasons == nil {
+		s.Reasons = map[string]int64{}
+	}
+	for reason, n := range b.Sluice.Reasons {
+		s.Reasons[reason] += n
+	}
 }
 
 // finish writes down how the run ended and lets the next one in. Nothing in it can fail the run.

@@ -153,6 +153,9 @@ func (r *run) shape(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.shapeLetters(ctx); err != nil {
+		return err
+	}
 	r.shaped = true
 	return nil
 }
@@ -224,7 +227,17 @@ func (r *run) publish(ctx context.Context, plan *batch.Plan) error {
 	if err := r.shape(ctx); err != nil {
 		return err
 	}
+	letters, err := r.haveLetters(ctx)
+	if err != nil {
+		return err
+	}
 	plan.Tables = map[string]string{mainTable: r.table.UUID}
+	if letters != nil {
+		plan.Tables[letterTable] = letters.table.UUID
+		if err := r.sign(ctx); err != nil {
+			return err
+		}
+	}
 	plan.Isolation, plan.MaxOffsets, plan.LeaseEpoch = r.Isolation, r.MaxOffsetsPerTrigger, r.epoch
 	headers := r.IncludeHeaders
 	value, err := r.jobValue()

@@ -30,11 +30,21 @@ type sink struct {
 	lake   *lake
 	gate   *gate
 	mutant mutant
-	log    runner.Log // for markerFirst
+	// letters says that the table is one of dead letters, for the names of effects.
+	letters bool
+	log     runner.Log // for markerFirst
+}
+
+// as is an effect's name.
+func (s *sink) as(effect string) string {
+	if s.letters {
+		return "letters: " + effect
+	}
+	return "catalog: " + effect
 }
 
 func (s *sink) Table(_ context.Context, query string) (t *batch.Table, err error) {
-	err = s.gate.pass("catalog: load", func() (err error) { t, err = s.table(s.lake.read(), query); return err })
+	err = s.gate.pass(s.as("load"), func() (err error) { t, err = s.table(s.lake.read(), query); return err })
 	return t, err
 }
 
@@ -72,6 +82,12 @@ type writer struct {
 }
 
 func (w *writer) Write(_ context.Context, b *columns.Batch) error {
+	if w.sink.letters {
+		for i, o := range b.Columns[1].Int64s[:b.Rows] {
+			w.rows = append(w.rows, row{b.Columns[0].Int32s[i], o})
+		}
+		return nil
+	}
 	for _, o := range b.Columns[1].Int64s {
 		w.rows = append(w.rows, row{b.Columns[0].Int32s[0], o})
 	}
@@ -124,7 +140,7 @@ func (s *sink) attempt(c *batch.Commit) (*batch.Applied, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger := batch.Advance(prior, c.Plan, c.Query, c.Name, c.Run, c.Results)
+	ledger := c.Ledger(prior)
 	commit := func() error {
 		return s.lake.commit(base, c.Query, c.Plan.Batch, files, func(snapshot int) map[string]string {
 			ledger.Snapshot = int64(snapshot + 1)
@@ -135,7 +151,7 @@ func (s *sink) attempt(c *batch.Commit) (*batch.Applied, error) {
 			return props
 		}, s.mutant != refNotPinned)
 	}
-	err = s.gate.effect("catalog: commit", commit)
+	err = s.gate.effect(s.as("commit"), commit)
 	switch {
 	case errors.Is(err, errKilled):
 		return nil, err
@@ -156,7 +172,7 @@ func (s *sink) attempt(c *batch.Commit) (*batch.Applied, error) {
 
 // check reads the table afresh: applied is set if the batch is there already.
 func (s *sink) check(c *batch.Commit) (base reading, applied *batch.Applied, err error) {
-	err = s.gate.pass("catalog: load", func() error { base = s.lake.read(); return nil })
+	err = s.gate.pass(s.as("load"), func() error { base = s.lake.read(); return nil })
 	if err != nil {
 		return base, nil, &batch.Fault{Class: batch.UnknownOutcome, Message: "commit", Err: err, Hint: "run again"}
 	}
@@ -171,7 +187,12 @@ func (s *sink) check(c *batch.Commit) (base reading, applied *batch.Applied, err
 	case s.mutant == noIdempotency || s.mutant == noGuard:
 		return base, nil, nil
 	case a.Batch == c.Plan.Batch && a.Plan == c.Plan.Hash:
+		if c.DeadLetters != nil && *a.Ledger.Letters != *c.DeadLetters {
+			return base, nil, &batch.Fault{Class: batch.Inconsistent, Message: "other dead letters", Hint: "look"}
+		}
 		return base, a, nil
+	case c.DeadLetters != nil && a.Batch < c.Plan.Batch && !a.RolledBack:
+		return base, nil, nil
 	case c.Plan.Accepted.Covers(a) || a.Batch == c.Plan.Batch-1 && !a.RolledBack:
 		return base, nil, nil
 	case a.Batch >= c.Plan.Batch:

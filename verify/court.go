@@ -34,6 +34,9 @@ type court struct {
 	spark    map[offsets.TopicPartition][]reading
 	coverage map[offsets.TopicPartition]coverage
 
+	// letters are the tables of dead letters that could be read.
+	letters []*letterTable
+
 	files []dataFile
 	// rows are in the table; masked are in its files and hidden by delete files; removed were deleted by others.
 	rows, masked, removed *rowSet

@@ -81,8 +81,8 @@ func (c *court) checkAccount(l *batch.Ledger, tp offsets.TopicPartition) {
 	switch {
 	case a.First < 0 || a.Next < a.First:
 		evidence = fmt.Sprintf("it goes from offset %d to %d", a.First, a.Next)
-	case min(a.Rows, a.DeadLetters, a.Dropped, a.Lost, a.Nulled, a.Rows-a.Nulled) < 0:
-		evidence = fmt.Sprintf("it counts %d rows (%d of them of malformed records), %d dead letters, %d dropped, %d lost", a.Rows, a.Nulled, a.DeadLetters, a.Dropped, a.Lost)
+	case min(a.Rows, a.DeadLetters, a.Dropped, a.Lost, a.Nulled, a.Rows-a.Nulled, a.Replayed, a.DeadLetters-a.Replayed) < 0:
+		evidence = fmt.Sprintf("it counts %d rows (%d of them of malformed records), %d dead letters (%d of them replayed), %d dropped, %d lost", a.Rows, a.Nulled, a.DeadLetters, a.Replayed, a.Dropped, a.Lost)
 	case l.Uncounted == batch.None && a.Rows+a.DeadLetters+a.Dropped+a.Lost > a.Next-a.First:
 		evidence = fmt.Sprintf("it counts %d rows, %d dead letters, %d dropped and %d lost in the %d offsets of [%d,%d)",
 			a.Rows, a.DeadLetters, a.Dropped, a.Lost, a.Next-a.First, a.First, a.Next)

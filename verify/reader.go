@@ -69,6 +69,8 @@ type reader struct {
 	columns Columns
 	store   icebergio.IO
 	workers int
+	// only, where set, is whose dead letters are read; others in the same table are passed over.
+	only *letterOwner
 }
 
 func newReader(ctx context.Context, tbl *table.Table, columns Columns, workers int) (*reader, error) {
@@ -88,7 +90,11 @@ func newReader(ctx context.Context, tbl *table.Table, columns Columns, workers i
 
 // scan projects to the three columns; filter may be nil.
 func (r *reader) scan(filter iceberg.BooleanExpression) *table.Scan {
-	return r.table.Scan(table.WithSelectedFields(r.columns.Topic, r.columns.Partition, r.columns.Offset),
+	fields := []string{r.columns.Topic, r.columns.Partition, r.columns.Offset}
+	if r.only != nil {
+		fields = append(fields, letterQuery, letterBatch)
+	}
+	return r.table.Scan(table.WithSelectedFields(fields...),
 		table.WithRowFilter(filter), table.WithMaxConcurrency(1), table.WithArrowBatchSize(chunkOffsets))
 }
 
@@ -124,16 +130,24 @@ func (r *reader) place(rows arrow.RecordBatch, g *gatherer) error {
 	if err != nil {
 		return err
 	}
+	owned, err := r.only.of(rows)
+	if err != nil {
+		return err
+	}
 	n := int(rows.NumRows())
 	for from := 0; from < n; {
 		until := from + 1
+		if !owned(from) {
+			from = until
+			continue
+		}
 		if !c.known(from) || int64(int32(c.partitions.at(from))) != c.partitions.at(from) {
 			g.unplaced(1)
 			from = until
 			continue
 		}
 		tp := offsets.TopicPartition{Topic: c.topics.Value(from), Partition: int32(c.partitions.at(from))}
-		for until < n && c.known(until) && c.partitions.at(until) == int64(tp.Partition) && c.topics.Value(until) == tp.Topic {
+		for until < n && owned(until) && c.known(until) && c.partitions.at(until) == int64(tp.Partition) && c.topics.Value(until) == tp.Topic {
 			until++
 		}
 		tp.Topic = string([]byte(tp.Topic)) // it outlives the arrow batch

@@ -55,13 +55,19 @@ type Report struct {
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
 	Lost        int64 `json:"lost"`
+	// DeadLettersFound counts the dead letters in LetterTables, Replayed those that are rows besides, since they were decoded
+	// again.
+	DeadLettersFound int64 `json:"deadLettersFound"`
+	Replayed         int64 `json:"replayed"`
 	// ForeignRows counts rows of topics that no ledger covers, and rows without a position. They are not judged.
 	ForeignRows int64 `json:"foreignRows"`
 	// Files and Bytes are the table's data files.
-	Files      int64       `json:"files"`
-	Bytes      int64       `json:"bytes"`
-	Queries    []Query     `json:"queries"`
-	Partitions []Partition `json:"partitions"`
+	Files   int64   `json:"files"`
+	Bytes   int64   `json:"bytes"`
+	Queries []Query `json:"queries"`
+	// LetterTables are the tables of dead letters that were read.
+	LetterTables []LetterTable `json:"letterTables,omitempty"`
+	Partitions   []Partition   `json:"partitions"`
 	// Foreign counts the rows of each topic that no ledger covers.
 	Foreign map[string]int64 `json:"foreign,omitempty"`
 	// Problems are contradictions. After the first few of a kind the rest is counted in one more.
@@ -70,6 +76,18 @@ type Report struct {
 	CannotProve []Limit `json:"cannotProve"`
 	// Notes are worth knowing and no fault: a batch that the next run will finish, for instance.
 	Notes []string `json:"notes"`
+}
+
+// LetterTable is a table of dead letters.
+type LetterTable struct {
+	Name     string `json:"name"`
+	UUID     string `json:"uuid"`
+	Location string `json:"location"`
+	// Snapshot is the one that was read; 0 if it has none. Batch is the newest batch in it, DeadLetters counts those of the
+	// query's batches that are in the table of the rows.
+	Snapshot    int64 `json:"snapshot"`
+	Batch       int64 `json:"batch"`
+	DeadLetters int64 `json:"deadLetters"`
 }
 
 // Query is one ledger of the table.
@@ -118,6 +136,9 @@ type Partition struct {
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
 	Lost        int64 `json:"lost"`
+	// DeadLettersFound counts its dead letters that are in their tables, Replayed those that are rows besides.
+	DeadLettersFound int64 `json:"deadLettersFound"`
+	Replayed         int64 `json:"replayed"`
 	// Kafka is what Kafka was asked; nil if it was not or could not be.
 	Kafka   *Kafka  `json:"kafka,omitempty"`
 	Verdict Verdict `json:"verdict"`
@@ -178,6 +199,15 @@ const (
 	CheckpointDiffers Kind = "checkpoint-differs"
 	// TableReplaced: the table has another UUID than plan or identity name.
 	TableReplaced Kind = "table-replaced"
+	// DeadLettersMissing, DeadLettersUnexpected and DeadLettersTwice: a table of dead letters has fewer than were counted, some
+	// that nobody counted, or a record more than once.
+	DeadLettersMissing    Kind = "dead-letters-missing"
+	DeadLettersUnexpected Kind = "dead-letters-unexpected"
+	DeadLettersTwice      Kind = "dead-letters-twice"
+	// DeadLetterTableGone: a table of dead letters is gone or another one.
+	DeadLetterTableGone Kind = "dead-letter-table-gone"
+	// RowAndDeadLetter: records are rows and dead letters, and nobody has replayed them.
+	RowAndDeadLetter Kind = "row-and-dead-letter"
 )
 
 // The kinds of limits.

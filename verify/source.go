@@ -153,6 +153,9 @@ func (w *kafkaScan) block(found []int64) error {
 	w.present += int64(b.AndCardinality(w.seen.level(0)))
 	for i := range s.copies() {
 		lost := roaring64.AndNot(b, w.ever.level(i))
+		if w.letters != nil {
+			lost.AndNot(w.letters.level(0))
+		}
 		n := int64(lost.GetCardinality())
 		if i < s.counted {
 			w.count += n

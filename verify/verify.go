@@ -25,6 +25,10 @@ type Options struct {
 	Identity *batch.Identity
 	// Source is Kafka; nil if it is not to be asked.
 	Source Source
+	// DeadLetters load the tables that the dead letters of Query went to, by name: all of them, if Identity names them
+	// (LetterTables). One that is not there is catalog.ErrNoSuchTable or ErrNoSuchNamespace. Without any, dead letters are
+	// compared by their number alone.
+	DeadLetters map[string]func(context.Context) (*table.Table, error)
 	// Columns are the columns that place a row. The default is what sluice writes: DecodedColumns where the table has
 	// them, else RawColumns.
 	Columns Columns
@@ -78,6 +82,9 @@ func (c *court) hear(ctx context.Context, load func(context.Context) (*table.Tab
 		return err
 	}
 	if err := c.readRemovals(ctx); err != nil {
+		return err
+	}
+	if err := c.readLetters(ctx); err != nil {
 		return err
 	}
 	all := c.cases()
@@ -174,6 +181,8 @@ func (c *court) close() {
 		r.Unaccounted += p.Unaccounted
 		r.Unattributed += p.Unattributed
 		r.DeadLetters += p.DeadLetters
+		r.DeadLettersFound += p.DeadLettersFound
+		r.Replayed += p.Replayed
 		r.Dropped += p.Dropped
 		r.Lost += p.Lost
 		r.Verdict = worse(r.Verdict, p.Verdict)

@@ -30,6 +30,9 @@ type partitionCase struct {
 	kafka kafkaWord
 	// limits are what asking Kafka left open.
 	limits []Limit
+	// letters are the dead letters that were found, nil if nobody could look; lettersWhole says that nobody removed any.
+	letters      *tally
+	lettersWhole bool
 }
 
 // kafkaWord is what Kafka says of a partition: records that are no rows.
@@ -85,7 +88,8 @@ func (c *court) weigh(tp offsets.TopicPartition) *partitionCase {
 	for _, claim := range k.claims {
 		a := claim.account
 		line.Queries = append(line.Queries, claim.ledger.Query)
-		line.Expected += a.Rows
+		line.Expected += a.Rows + a.Replayed
+		line.Replayed += a.Replayed
 		line.DeadLetters += a.DeadLetters
 		line.Dropped += a.Dropped
 		line.Lost += a.Lost
@@ -97,6 +101,7 @@ func (c *court) weigh(tp offsets.TopicPartition) *partitionCase {
 	line.DeletedByOthers = everCounted - k.found.counted
 	k.short = line.Expected - everCounted
 	k.below = within(k.seen.level(0), 0, span.From)
+	c.weighLetters(k)
 	return k
 }
 
@@ -112,6 +117,7 @@ func (c *court) judge(all []*partitionCase) {
 		} else {
 			c.judgeExcess(k, b)
 			c.judgeShortage(k, b)
+			c.judgeLetters(k)
 		}
 		c.readTwice(k)
 		c.report.Partitions = append(c.report.Partitions, *k.line)
@@ -302,6 +308,9 @@ func (c *court) historyText(k *partitionCase) string {
 func (k *partitionCase) allowed() (n int64) {
 	for _, c := range k.liveClaims {
 		n += max(0, c.account.DeadLetters) + max(0, c.account.Dropped) + max(0, c.account.Lost)
+	}
+	if k.letters != nil { // those that were found are told one by one
+		n = max(0, n-k.line.DeadLettersFound)
 	}
 	return n
 }

@@ -170,15 +170,16 @@ var logicals = map[string]columns.Kind{
 	localTimestampMillis: columns.Timestamp, localTimestampMicros: columns.Timestamp, localTimestampNanos: columns.Timestamp,
 }
 
-// mostDigits is how many digits a table's decimal may have.
+// mostDigits is how many digits a table's decimal may have. Kafka Connect says 64 of every decimal whose digits it does not
+// know, so that more is no reason to refuse a schema: a value that has more is malformed.
 const mostDigits = 38
 
 func (n *node) scalar() (columns.Type, error) {
 	if n.logical == decimal {
-		if n.precision > mostDigits {
+		if n.scale > mostDigits {
 			return columns.Type{}, fmt.Errorf("%s has more digits than the %d that a table's decimal may have", n, mostDigits)
 		}
-		return columns.Type{Kind: columns.Decimal, Precision: n.precision, Scale: n.scale}, nil
+		return columns.Type{Kind: columns.Decimal, Precision: min(n.precision, mostDigits), Scale: n.scale}, nil
 	}
 	if k, ok := logicals[n.logical]; ok {
 		return columns.Type{Kind: k}, nil

@@ -14,7 +14,8 @@
 //	  [int, long], [float, double]        long, double, with or without null
 //	  any other union                     a struct of optional members, member0, member1, …, numbered without null, of which the one
 //	                                      that is set is not null: as Spark has it
-//	  decimal                             decimal(p,s); of more than 38 digits: refused
+//	  decimal                             decimal(p,s); of more than 38 digits decimal(38,s), and a value that has more is malformed (overflow);
+//	                                      of more than 38 behind the point: refused
 //	  date                                date
 //	  time-millis, time-micros            time
 //	  timestamp-millis, -micros, -nanos   timestamptz, in microseconds
@@ -30,6 +31,7 @@
 //	  a field without a column            is passed over, and Parser.Unknown has it
 //	  a column without a field            null; where required, refused. A default of the writer's schema is not looked at: the writer wrote
 //	                                      the field
+//	  no column for any field             refused: rows of nulls are never what is meant
 //	  int for long, float for double      by value; string for binary and bytes for string likewise
 //	  int or long for float or double     by value; what the column could hold rounded only is malformed (lossy)
 //	  long for int                        by value; beyond the range malformed (overflow)

@@ -106,7 +106,7 @@ func TestSchemasWithoutColumnsAreRefused(t *testing.T) {
 		"itself":               {nil, record(field("a", `"int"`), field("next", `["null","R"]`)), "column next is record R, which contains itself"},
 		"itself in a list":     {nil, record(field("a", `{"type":"record","name":"T","fields":[{"name":"kids","type":{"type":"array","items":"T"}}]}`)), "column a.kids.element is record T, which contains itself"},
 		"a list of nothing":    {nil, record(field("a", `{"type":"array","items":"null"}`)), "column a.element is null: its values say nothing"},
-		"a decimal too wide":   {nil, record(field("a", `{"type":"bytes","logicalType":"decimal","precision":39}`)), "column a: decimal(39,0) has more digits than the 38"},
+		"a decimal too fine":   {nil, record(field("a", `{"type":"bytes","logicalType":"decimal","precision":64,"scale":39}`)), "column a: decimal(64,39) has more digits than the 38"},
 		"too many columns":     {doubled, record(field("a", `"D40"`)), "more than 10000 columns"},
 	} {
 		_, err := mustParse(t, c.text, c.known...).Columns()

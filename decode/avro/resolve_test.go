@@ -143,6 +143,21 @@ func TestAMemberKeepsItsTypeWhenTheUnionChanges(t *testing.T) {
 	}
 }
 
+// Where several members would do, the one in the type's place is meant; a member that another type has is not in question.
+func TestTypesThatAreAlikeKeepTheirPlaces(t *testing.T) {
+	like := func(name, typ string) string {
+		return `{"type":"record","name":"` + name + `","fields":[{"name":"x","type":` + typ + `}]}`
+	}
+	const ddl = "a STRUCT<member0: STRUCT<x: INT NOT NULL>, member1: STRUCT<x: INT NOT NULL>>"
+	if got := read(t, record(field("a", `["boolean",`+like("B", `"int"`)+`]`)), ddl, "02 02"); got != "[<nil>(<nil>),[int32(1),],]" {
+		t.Errorf("got %s", got)
+	}
+	p := mustCompile(t, record(field("a", `[`+like("A", `"int"`)+`,`+like("B", `"string"`)+`]`)), "a STRUCT<member0: STRUCT<x: INT NOT NULL>>", avro.Options{})
+	if got := columnsText(p.Unknown()); got != "a STRUCT<member1: STRUCT<x: STRING NOT NULL>>" {
+		t.Errorf("got unknown %s", got)
+	}
+}
+
 func TestWhatTheTableLacksIsToldWithNothingElse(t *testing.T) {
 	point := `{"type":"record","name":"P","fields":[{"name":"x","type":"int"},{"name":"y","type":["null","int"],"doc":"up"}]}`
 	for _, c := range []struct{ fields, ddl, want string }{

@@ -85,7 +85,7 @@ func fits(v int64, precision int) bool {
 	if v < 0 {
 		u = -u
 	}
-	return bits.Len64(u)-bits.TrailingZeros64(u|1<<63) <= precision
+	return bits.Len64(u)-bits.TrailingZeros64(u) <= precision
 }
 
 // uuid reads the text form of RFC 9562, §4.

@@ -64,6 +64,22 @@ func Parse(text string) (columns.Schema, error) {
 	return schema, nil
 }
 
+// ParseType reads one type, such as BIGINT or STRUCT<id: BIGINT NOT NULL>. Its errors are *Error.
+func ParseType(text string) (columns.Type, error) {
+	p := &parser{scanner: scanner{src: text}}
+	if !utf8.ValidString(text) {
+		return columns.Type{}, p.fail(invalid(text), "the text is not UTF-8")
+	}
+	if err := p.advance(); err != nil {
+		return columns.Type{}, err
+	}
+	t, err := p.dataType()
+	if err == nil && p.tok.kind != end {
+		err = p.unexpected("the end of the type")
+	}
+	return t, err
+}
+
 // invalid is where text stops being UTF-8.
 func invalid(text string) int {
 	for i, r := range text {

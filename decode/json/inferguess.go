@@ -76,7 +76,7 @@ type Remark struct {
 func (s *Sample) Guess(o GuessOptions) Guess {
 	g := &guesser{options: o, paths: map[string]bool{}, g: Guess{Formats: map[string]string{}}}
 	if s.root.value != nil {
-		g.remark(LeftOut, "", "the objects have more than %s different names, which are no columns", thousands(mostNames))
+		g.remark(LeftOut, "", "the objects have %s different names or more, or %s places for values inside of each other: no table has so many columns", thousands(mostNames), thousands(mostPlaces))
 		return g.g
 	}
 	g.g.Schema = g.fields(s.root, "", o.Reserved)
@@ -147,7 +147,7 @@ func hides(r rune) bool {
 // unfit is why a name cannot be that of a column, empty if it can.
 func unfit(name string, chosen map[string]field, reserved []string) string {
 	if name == "" {
-		return "a column has a name"
+		return "a field without a name, which a column has"
 	}
 	if strings.ContainsFunc(name, hides) {
 		return "its name has characters that do not show"

@@ -67,6 +67,16 @@ func Compile(schema columns.Schema, o Options) (*Parser, error) {
 		scanner: scanner{limit: o.MaxDepth}}, nil
 }
 
+// CompileValue makes a parser of values that need not be objects, such as the keys of records: each is one JSON text, and
+// becomes the value of the only column, f. Paths of formats begin with its name; those of faults leave it out.
+func CompileValue(f columns.Field, o Options) (*Parser, error) {
+	p, err := Compile(columns.Schema{f}, o)
+	if err == nil {
+		p.single = true
+	}
+	return p, err
+}
+
 func sorted(formats map[string]string) []string {
 	var paths []string
 	for path := range formats {

@@ -22,6 +22,8 @@ type Parser struct {
 	// leaves is how many columns the schema has that have none inside them; room is how many more values the record in
 	// hand may leave out.
 	leaves, room int
+	// single says that the text is the value of the only column, and no object that has it as a field.
+	single bool
 
 	// name holds a name without its escapes, bytes what base64 stands for.
 	name, bytes []byte
@@ -63,15 +65,20 @@ func (p *Parser) record(dst []columns.Array, row int) bool {
 	if len(p.b) == 0 {
 		return p.fail(malformed.Empty, 0, "the value has no bytes")
 	}
-	if c := p.space(); c != '{' {
+	what := "object"
+	if p.single {
+		what = "value"
+		if !p.value(&p.root.children[0], &dst[0]) {
+			return false
+		}
+	} else if c := p.space(); c != '{' {
 		return p.other(c, "an object")
-	}
-	if !p.object(p.root, dst, row) {
+	} else if !p.object(p.root, dst, row) {
 		return false
 	}
 	p.space()
 	if p.i < len(p.b) {
-		return p.fail(malformed.Syntax, p.i, "there is more after the object")
+		return p.fail(malformed.Syntax, p.i, "there is more after the %s", what)
 	}
 	return true
 }

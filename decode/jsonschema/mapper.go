@@ -136,6 +136,10 @@ func (m *mapper) flatten(l *level, n *node, path string) {
 		return
 	}
 	l.visited = append(l.visited, n)
+	if wrong := noType(n); wrong != nil {
+		l.broken = true
+		m.fail(wrong, path, "there is no type %s: the types are null, boolean, integer, number, string, array and object", safe(wrong.text))
+	}
 	alone := n.doc.draft < siblingsFrom && n.get("$ref") != nil
 	if !alone {
 		l.parts = append(l.parts, n)
@@ -189,7 +193,7 @@ func (l *level) addGroups(n *node) {
 
 // level makes the column for a level.
 func (m *mapper) level(l *level, path string) result {
-	mask := m.mask(l)
+	mask := m.mask(l, path)
 	switch {
 	case l.broken:
 		return result{t: columns.Type{Kind: columns.String}}

@@ -33,8 +33,11 @@ func (m mask) String() string {
 }
 
 // mask is the set of types that a level's values can have, as far as type, const, enum and the alternatives say.
-func (m *mapper) mask(l *level) mask {
+func (m *mapper) mask(l *level, path string) mask {
 	all := maskAll
+	if l.broken {
+		return all
+	}
 	for _, n := range l.parts {
 		all &= ownMask(n)
 	}
@@ -47,22 +50,22 @@ func (m *mapper) mask(l *level) mask {
 		}
 		var any mask
 		for _, alternative := range g.alternatives {
-			any |= m.alternativeMask(alternative)
+			any |= m.alternativeMask(alternative, path)
 		}
 		all &= any
 	}
 	return all
 }
 
-func (m *mapper) alternativeMask(n *node) mask {
+func (m *mapper) alternativeMask(n *node, path string) mask {
 	if slices.Contains(m.masking, n) {
 		return maskAll
 	}
 	m.masking = append(m.masking, n)
 	defer func() { m.masking = m.masking[:len(m.masking)-1] }()
 	l := &level{}
-	m.flatten(l, n, "")
-	return m.mask(l)
+	m.flatten(l, n, path)
+	return m.mask(l, path)
 }
 
 // ownMask is what one schema says of the type itself.
@@ -87,19 +90,34 @@ func ownMask(n *node) mask {
 	return all
 }
 
-func typeMask(t *node) mask {
-	if t.kind == isString {
-		if all, ok := maskOf[t.text]; ok {
-			return all
-		}
-		return maskAll // "any" of draft 3, or a custom word
+// noType is a word of the keyword type that is no type, nil if there is none.
+func noType(n *node) *node {
+	t := n.get("type")
+	if t == nil {
+		return nil
 	}
-	if t.kind != isArray || len(t.members) == 0 {
-		return maskAll
+	words := []*node{t}
+	if t.kind == isArray {
+		words = t.members
+	}
+	for _, word := range words {
+		if word.kind != isString || maskOf[word.text] == 0 {
+			return word
+		}
+	}
+	return nil
+}
+
+func typeMask(t *node) mask {
+	if t.kind != isArray {
+		return maskOf[t.text]
 	}
 	var any mask
 	for _, one := range t.members {
-		any |= typeMask(one)
+		any |= maskOf[one.text]
+	}
+	if any == 0 { // an empty list
+		return maskAll
 	}
 	return any
 }

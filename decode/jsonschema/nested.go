@@ -174,12 +174,14 @@ func (m *mapper) mapping(parts []*node, path string) result {
 				add([]*node{p})
 			}
 		}
-		switch more := n.get("additionalProperties"); {
-		case more == nil:
-		case more.kind == isObject:
-			rest = append(rest, more)
-		default:
-			closed = closed || !more.truth
+		for _, keyword := range []string{"additionalProperties", "unevaluatedProperties"} {
+			switch more := n.get(keyword); {
+			case more == nil:
+			case more.kind == isObject:
+				rest = append(rest, more)
+			default:
+				closed = closed || !more.truth
+			}
 		}
 	}
 	if len(rest) > 0 && !closed {

@@ -74,18 +74,19 @@ func TestTypesBecomeColumns(t *testing.T) {
 		`{"type":"object","additionalProperties":{"type":"integer"}}`:                      "MAP<STRING, BIGINT NOT NULL>",
 		`{"patternProperties":{"^x":{"type":"integer"},"^y":{"type":["number","null"]}}}`:  "MAP<STRING, DOUBLE>",
 		`{"type":"object","properties":{"a":{"type":"null"},"b":false,"c":{"const":"x"}}}`: "STRUCT<c: STRING>",
-		`{"type":"number","title":"org.apache.kafka.connect.data.Decimal","connect.type":"bytes","connect.parameters":{"scale":"2","connect.decimal.precision":"9"}}`:    "DECIMAL(9,2)",
-		`{"type":"integer","title":"org.apache.kafka.connect.data.Timestamp","connect.type":"int64"}`:                                                                    "BIGINT",
-		`{"properties":{"z":{"type":"string","connect.index":1},"a":{"type":"string","connect.index":2},"m":{"oneOf":[{"type":"null"},{"const":1}],"connect.index":0}}}`: "STRUCT<m: BIGINT, z: STRING, a: STRING>",
-		`{"type":"object","properties":{"a":{"type":"string","connect.index":1},"b":{"type":"string"}}}`:                                                                 "STRUCT<a: STRING, b: STRING>",
-		`{"allOf":[{"properties":{"a":{"type":"integer"}}},{"properties":{"a":{"minimum":0,"maximum":9},"b":{"type":"string"}},"required":["b"],"type":"object"}]}`:      "STRUCT<a: INT, b: STRING NOT NULL>",
-		`{"oneOf":[{"type":"integer"},{"type":"number"}]}`:                                                                                                                   "DOUBLE",
-		`{"anyOf":[{"type":"integer","format":"int32"},{"type":"null"},{"type":"integer"}]}`:                                                                                 "BIGINT",
-		`{"anyOf":[{"type":"string","format":"date-time"},{"type":"string","format":"date"}]}`:                                                                               "STRING",
-		`{"anyOf":[{"type":"number","multipleOf":0.01},{"type":"integer"}]}`:                                                                                                 "DECIMAL(38,2)",
-		`{"type":"string","anyOf":[{"minLength":1},{"pattern":"x"}]}`:                                                                                                        "STRING",
-		`{"oneOf":[{"properties":{"k":{"const":"a"},"x":{"type":"integer"}},"required":["k","x"]},{"properties":{"k":{"const":"b"},"y":{"type":"null"}},"required":["k"]}]}`: "STRUCT<k: STRING NOT NULL, x: BIGINT>",
-		`{"properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`:                                                                             "STRUCT<a: STRING>",
+		`{"type":"number","title":"org.apache.kafka.connect.data.Decimal","connect.type":"bytes","connect.parameters":{"scale":"2","connect.decimal.precision":"9"}}`:                                                                 "DECIMAL(9,2)",
+		`{"type":"integer","title":"org.apache.kafka.connect.data.Timestamp","connect.type":"int64"}`:                                                                                                                                 "BIGINT",
+		`{"properties":{"z":{"type":"string","connect.index":1},"a":{"type":"string","connect.index":2},"m":{"oneOf":[{"type":"null"},{"const":1}],"connect.index":0}}}`:                                                              "STRUCT<m: BIGINT, z: STRING, a: STRING>",
+		`{"type":"object","properties":{"a":{"type":"string","connect.index":1},"b":{"type":"string"}}}`:                                                                                                                              "STRUCT<a: STRING, b: STRING>",
+		`{"allOf":[{"properties":{"a":{"type":"integer"}}},{"properties":{"a":{"minimum":0,"maximum":9},"b":{"type":"string"}},"required":["b"],"type":"object"}]}`:                                                                   "STRUCT<a: INT, b: STRING NOT NULL>",
+		`{"type":"object","unevaluatedProperties":{"type":"string"}}`:                                                                                                                                                                 "MAP<STRING, STRING NOT NULL>",
+		`{"oneOf":[{"type":"integer"},{"type":"number"}]}`:                                                                                                                                                                            "DOUBLE",
+		`{"anyOf":[{"type":"integer","format":"int32"},{"type":"null"},{"type":"integer"}]}`:                                                                                                                                          "BIGINT",
+		`{"anyOf":[{"type":"string","format":"date-time"},{"type":"string","format":"date"}]}`:                                                                                                                                        "STRING",
+		`{"anyOf":[{"type":"number","multipleOf":0.01},{"type":"integer"}]}`:                                                                                                                                                          "DECIMAL(38,2)",
+		`{"type":"string","anyOf":[{"minLength":1},{"pattern":"x"}]}`:                                                                                                                                                                 "STRING",
+		`{"oneOf":[{"properties":{"k":{"const":"a"},"x":{"type":"integer"}},"required":["k","x"]},{"properties":{"k":{"const":"b"},"y":{"type":"null"}},"required":["k"]}]}`:                                                          "STRUCT<k: STRING NOT NULL, x: BIGINT>",
+		`{"properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`:                                                                                                                                      "STRUCT<a: STRING>",
 		`{"type":"object","properties":{"k":{"type":"string"}},"required":["k"],"if":{"properties":{"k":{"const":"x"}}},"then":{"properties":{"n":{"type":"integer"}},"required":["n"]},"else":{"properties":{"k":{"minLength":2}}}}`: "STRUCT<k: STRING NOT NULL, n: BIGINT>",
 		`{"properties":{"a":{"type":"integer"}},"dependentSchemas":{"a":{"properties":{"b":{"type":"string"}}}},"dependencies":{"a":["b"]}}`:                                                                                          "STRUCT<a: BIGINT, b: STRING>",
 	} {
@@ -116,6 +117,8 @@ func TestWhatIsNoColumnIsRefusedWithItsPlace(t *testing.T) {
 		`{"type":["string","integer"]}`: `#/properties/c (column c): has values of several types: integer, string`,
 		`{"enum":["a",1]}`:              `several types: integer, string`,
 		`{"oneOf":[{"type":"string"},{"type":"integer"}]}`: `#/properties/c (column c): has values of several types: string and long`,
+		`{"type":"int"}`:                                                       `#/properties/c/type (column c): there is no type int: the types are null, boolean`,
+		`{"anyOf":[{"type":["null","Date"]}]}`:                                 `#/properties/c/anyOf/0/type/1 (column c): there is no type Date`,
 		`{"type":"object"}`:                                                    `#/properties/c (column c): is an object of any fields`,
 		`{"type":"object","additionalProperties":true}`:                        `is an object of any fields`,
 		`{"additionalProperties":{"type":["string","number"]}}`:                `#/properties/c/additionalProperties (column c.value): has values of several types: number, string; in value.schema make it a STRING, and value.json.columnFormats.c.value=json`,
@@ -281,6 +284,27 @@ func TestTypeIsThatOfOneColumn(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// As Confluent's serializer derives them from a class, and its converter from a table
+// (https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/serdes-json.html,
+// https://docs.confluent.io/platform/current/schema-registry/connect.html).
+func TestSchemasOfProducersBecomeColumns(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"$schema":"http://json-schema.org/draft-07/schema#","title":"User","type":"object","additionalProperties":false,"properties":{
+			"firstName":{"oneOf":[{"type":"null","title":"Not included"},{"type":"string"}]},"age":{"oneOf":[{"type":"null","title":"Not included"},{"type":"integer"}]}}}`: "firstName STRING, age BIGINT",
+		`{"type":"object","title":"ConnectDefault1","connect.version":1,"properties":{
+			"total":{"connect.index":2,"title":"org.apache.kafka.connect.data.Decimal","type":"number","connect.version":1,"connect.type":"bytes","connect.parameters":{"scale":"2"}},
+			"id":{"connect.index":0,"type":"integer","connect.type":"int64"},"small":{"connect.index":1,"oneOf":[{"type":"null"},{"type":"integer","connect.type":"int16"}]},
+			"raw":{"connect.index":3,"oneOf":[{"type":"null"},{"type":"string","connect.type":"bytes"}]},
+			"byNumber":{"connect.index":5,"type":"array","connect.type":"map","items":{"type":"object","properties":{"key":{"type":"integer","connect.index":0,"connect.type":"int32"},"value":{"connect.index":1,"type":"string"}}}},
+			"byText":{"connect.index":4,"type":"object","connect.type":"map","additionalProperties":{"type":"number","connect.type":"float64"}}}}`: "id BIGINT, small INT, total DECIMAL(38,2), raw BINARY, byText MAP<STRING, DOUBLE NOT NULL>, byNumber ARRAY<STRUCT<key: INT, value: STRING> NOT NULL>",
+		`{"openapi":"3.0.0","components":{"schemas":{"Pet":{"required":["id"],"type":"object","properties":{"id":{"type":"integer","format":"int64"},"tag":{"type":"string","nullable":true}}}}},"allOf":[{"$ref":"#/components/schemas/Pet"}]}`: "id BIGINT NOT NULL, tag STRING",
+	} {
+		if got := columnsOf(text, nil); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }

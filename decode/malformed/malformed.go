@@ -16,6 +16,7 @@ type Reason string
 // The reasons.
 const (
 	Empty     Reason = "empty"     // there is a value, and it has no bytes
+	Schema    Reason = "schema"    // what it was written with cannot be read into the columns
 	Framing   Reason = "framing"   // the schema registry's framing is not there, or is broken
 	Syntax    Reason = "syntax"    // the bytes are not of the format
 	Encoding  Reason = "encoding"  // text is not UTF-8, or has half a surrogate pair

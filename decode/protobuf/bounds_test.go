@@ -70,15 +70,17 @@ func sized(b []byte) []byte {
 
 // Every row takes all columns, and every element of a list all of the element's: a record of many empty elements is bounded.
 func TestRecordsThatAreMuchMoreThanTheirBytesAreMalformed(t *testing.T) {
-	wide := "message W { "
+	wide, lists := "message W { ", "} message L { "
 	for i := range 200 {
 		wide += fmt.Sprintf("string f%d = %d; ", i, i+1)
+		lists += fmt.Sprintf("repeated string f%d = %d; ", i, i+1)
 	}
-	m, _ := descriptorOf(t, fileOf("message M { repeated W l = 1; map<int32, W> m = 2; oneof o { W x = 3; W y = 4; } } "+wide+"}"), "M")
+	m, _ := descriptorOf(t, fileOf("message M { repeated W l = 1; map<int32, W> m = 2; oneof o { W x = 3; W y = 4; } repeated L n = 5; } "+wide+lists+"}"), "M")
 	p := mustCompile(t, m, protobuf.Options{})
 	for what, c := range map[string]struct{ few, many string }{
 		"elements": {strings.Repeat("\x0a\x00", 10), strings.Repeat("\x0a\x00", 5000)},
 		"entries":  {strings.Repeat("\x12\x00", 10), strings.Repeat("\x12\x00", 5000)},
+		"lists":    {strings.Repeat("\x2a\x00", 10), strings.Repeat("\x2a\x00", 5000)},
 		"members":  {strings.Repeat("\x1a\x00\x22\x00", 10), strings.Repeat("\x1a\x00\x22\x00", 5000)},
 	} {
 		dst := columns.Make(p.Schema())

@@ -368,22 +368,19 @@ func (p *Parser) writeNumber(until int) bool {
 	return true
 }
 
+// shortEscapes are the letters that stand for characters behind a backslash.
+var shortEscapes = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+
 // text writes a string that is UTF-8.
 func (w *jsonWriter) text(s []byte) {
 	const hex = "0123456789abcdef"
 	w.out = append(w.out, '"')
 	for _, c := range s {
-		switch {
-		case c == '"', c == '\\':
-			w.out = append(w.out, '\\', c)
+		switch short := shortEscapes[c]; {
+		case short != 0:
+			w.out = append(w.out, '\\', short)
 		case c >= ' ':
 			w.out = append(w.out, c)
-		case c == '\n':
-			w.out = append(w.out, '\\', 'n')
-		case c == '\r':
-			w.out = append(w.out, '\\', 'r')
-		case c == '\t':
-			w.out = append(w.out, '\\', 't')
 		default:
 			w.out = append(w.out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		}

@@ -77,7 +77,7 @@ func (p *Parser) decimal(f *field, a *columns.Array) bool {
 			over, carry := bits.Mul64(low, 10)
 			above, next := bits.Mul64(high, 10)
 			var more uint64
-			if high, more = bits.Add64(next, over, 0); above+more != 0 || high>>63 != 0 {
+			if high, more = bits.Add64(next, over, 0); above+more != 0 {
 				return p.tooLarge(f, p.i)
 			}
 			low = carry

@@ -1,0 +1,298 @@
+package cmd_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// schemaRegistry speaks Confluent's protocol, as much of it as reading takes: schemas by id, and the newest of a subject.
+// Whatever else it is asked is an error of the test.
+type schemaRegistry struct {
+	*httptest.Server
+	mu       sync.Mutex
+	schemas  map[string]map[string]any
+	subjects map[string]map[string]any
+	down     bool
+	asked    map[string]int
+	t        testing.TB
+}
+
+func newSchemaRegistry(t testing.TB) *schemaRegistry {
+	t.Helper()
+	r := &schemaRegistry{t: t, schemas: map[string]map[string]any{}, subjects: map[string]map[string]any{}, asked: map[string]int{}}
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// register makes a schema the newest of its subject.
+func (r *schemaRegistry) register(subject, kind, text string, references ...map[string]any) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := len(r.schemas) + 1
+	version := 1
+	if before := r.subjects[subject]; before != nil {
+		version = before["version"].(int) + 1
+	}
+	body := map[string]any{"schema": text, "schemaType": kind, "references": references}
+	r.schemas[fmt.Sprint(id)] = body
+	r.subjects[subject] = map[string]any{"subject": subject, "version": version, "id": id, "schema": text, "schemaType": kind, "references": references}
+	r.subjects[fmt.Sprintf("%s/%d", subject, version)] = r.subjects[subject]
+	return id
+}
+
+func (r *schemaRegistry) fail(down bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = down
+}
+
+func (r *schemaRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked[q.URL.Path]++
+	if user, password, _ := q.BasicAuth(); user != "etl" || password != "hunter2" {
+		r.t.Errorf("%s came from %q", q.URL, user)
+	}
+	var body map[string]any
+	switch parts := strings.Split(strings.Trim(q.URL.Path, "/"), "/"); {
+	case r.down:
+		http.Error(w, `{"error_code":50003,"message":"no leader"}`, http.StatusServiceUnavailable)
+		return
+	case len(parts) == 3 && parts[0] == "schemas" && parts[1] == "ids":
+		body = r.schemas[parts[2]]
+	case len(parts) == 4 && parts[0] == "subjects" && parts[2] == "versions" && parts[3] == "latest":
+		body = r.subjects[parts[1]]
+	case len(parts) == 4 && parts[0] == "subjects" && parts[2] == "versions":
+		body = r.subjects[parts[1]+"/"+parts[3]]
+	default:
+		r.t.Errorf("nobody asks a registry for %s", q.URL)
+	}
+	w.Header().Set("Content-Type", "application/vnd.schemaregistry.v1+json")
+	if body == nil {
+		w.WriteHeader(http.StatusNotFound)
+		body = map[string]any{"error_code": 40403, "message": "Schema not found"}
+	}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// registered is a pipeline of values in a format whose schemas are in the registry.
+func registered(t testing.TB, k *kafka, r *schemaRegistry, format string) *pipeline {
+	t.Helper()
+	return newPipeline(t, k).with("--value-format", format, "--schema-registry-url", r.URL, "--set", "schemaRegistry.max.retries=0").
+		inEnvironment("SLUICE_SCHEMAREGISTRY_BASIC_AUTH_USER_INFO=etl:hunter2")
+}
+
+// inEnvironment writes a variable's value into the job, as a secret has no flag.
+func (p *pipeline) inEnvironment(pair string) *pipeline {
+	q := *p
+	q.environ = append(append([]string{}, p.environ...), pair)
+	return &q
+}
+
+// mentions fails the test unless stdout or stderr has all of the parts.
+func (o *outcome) mentions(parts ...string) *outcome {
+	o.t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(o.stdout+o.stderr, part) {
+			o.t.Errorf("%s\ngot\n%s\n%s\nwant %q", o.line, o.stdout, o.stderr, part)
+		}
+	}
+	return o
+}
+
+// datum is Avro: integers as zigzag varints, text with its length before it.
+func datum(values ...any) []byte {
+	var out []byte
+	for _, v := range values {
+		switch v := v.(type) {
+		case int:
+			out = binary.AppendVarint(out, int64(v))
+		case string:
+			out = append(binary.AppendVarint(out, int64(len(v))), v...)
+		}
+	}
+	return out
+}
+
+func framedBy(id int, value []byte) string {
+	return string(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(id)), value...))
+}
+
+const (
+	avroV1 = `{"type":"record","name":"Order","fields":[{"name":"id","type":"long","doc":"as the shop knows it"},{"name":"name","type":["null","string"]}]}`
+	avroV2 = `{"type":"record","name":"Order","fields":[{"name":"id","type":"int"},{"name":"tag","type":"string"},{"name":"name","type":["null","string"]}]}`
+)
+
+var avroColumns = []string{"id", "name", "kafka_offset"}
+
+func TestAnAvroTopicBecomesColumnsByItsRegistry(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", avroV1)
+	p := registered(t, k, r, "avro")
+	k.say(t, framedBy(v1, datum(1, 1, "a")), framedBy(v1, datum(9007199254740991, 0)))
+	p.do(t, "validate").wants(0).mentions("orders-value version 1")
+	p.do(t, "plan").wants(0).has("plan", "format", "avro").mentions(`"id"`)
+	if got := p.do(t, "peek", "--topic").wants(0).stdout; !strings.Contains(got, `"name":"a"`) {
+		t.Errorf("got %s", got)
+	}
+	p.run(t).has("summary", "rows", 2, "nulled", 0)
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `9007199254740991 null 1`)
+	if f, _ := p.table(t).Schema().FindFieldByName("id"); f.Doc != "as the shop knows it" || !f.Required {
+		t.Errorf("got %+v", f)
+	}
+
+	// A producer goes on with a schema that has one more field, and an id of another type.
+	v2 := r.register("orders-value", "AVRO", avroV2)
+	k.say(t, framedBy(v2, datum(3, "t", 1, "c")), framedBy(v1, datum(4, 1, "d")))
+	p.do(t, "plan").wants(0).mentions("orders-value version 2", "tag")
+	p.run(t).has("summary", "rows", 2).mentions("no column for", "tag")
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `9007199254740991 null 1`, `3 "c" 2`, `4 "d" 3`)
+	p.do(t, "validate").wants(0).mentions("tag")
+	p.with("--set", "value.onUnknownField=fail").do(t, "run").wants(0) // there is nothing to read
+	k.say(t, framedBy(v2, datum(5, "t", 0)))
+	p.with("--set", "value.onUnknownField=fail").do(t, "run").fails(14, "orders-0 at offset 4", "unknown", "tag")
+	p.run(t).has("summary", "rows", 1)
+	p.proves(t, "proved", 5)
+	if strings.Contains(p.do(t, "run", "--print-config").stdout, "hunter2") {
+		t.Error("the password shows")
+	}
+}
+
+// A plan says which columns its rows have, so that its replay needs nothing of a subject that has changed since.
+func TestAReplayMakesTheRowsThatWerePlannedWhateverTheRegistrySaysNow(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", avroV1)
+	p := registered(t, k, r, "avro").with("--set", "value.onMalformed=fail")
+	k.say(t, framedBy(v1, datum(1, 1, "a")), framedBy(77, datum(2, "t", 0)))
+	// The registry lacks a schema: somebody else may have to register it, and the record may be right.
+	p.do(t, "run").fails(10, "orders-0 at offset 1", "schema 77")
+	for r.register("filler", "AVRO", `"string"`) < 76 {
+	}
+	if id := r.register("filler", "AVRO", avroV2); id != 77 {
+		t.Fatalf("got schema %d", id)
+	}
+	r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"more","type":"int"}]}`)
+	k.say(t, framedBy(v1, datum(3, 1, "c")))
+	p.run(t).has("summary", "batches", 2, "rows", 3)
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `2 null 1`, `3 null 2`) // the third has the columns of the newest schema
+	p.proves(t, "proved", 3)
+}
+
+func TestARegistryThatIsDownEndsTheRunAndNothingIsLost(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", avroV1)
+	p := registered(t, k, r, "avro").with("--set", "schemaRegistry.retries.wait.ms=1")
+	k.say(t, framedBy(v1, datum(1, 1, "a")))
+	r.fail(true)
+	p.do(t, "run").fails(1, "schema registry", "no leader")
+	p.do(t, "status").wants(0)
+	p.do(t, "validate").wants(1).mentions("no leader")
+	r.fail(false)
+	p.run(t).has("summary", "rows", 1)
+	// In the middle of a run: the columns are given, so that the first record asks.
+	k.say(t, framedBy(v1, datum(2, 0)))
+	given := p.with("--value-schema", "id BIGINT NOT NULL, name STRING")
+	r.fail(true)
+	given.do(t, "run").fails(1, "orders-0 at offset 1", "schema 1", "no leader")
+	r.fail(false)
+	given.run(t).has("summary", "rows", 1)
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `2 null 1`)
+	p.proves(t, "proved", 2)
+}
+
+func TestProtobufAndJSONByTheirRegistry(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	r.register("common", "PROTOBUF", `syntax = "proto3"; package common; message Money { int64 cents = 1; }`)
+	id := r.register("orders-value", "PROTOBUF", `syntax = "proto3"; package shop; import "common/money.proto";
+		message Key { string k = 1; } message Order { int64 id = 1; common.Money price = 2; message Line { string sku = 1; } repeated Line lines = 3; }`,
+		map[string]any{"name": "common/money.proto", "subject": "common", "version": 1})
+	p := registered(t, k, r, "protobuf").with("--set", "value.message=shop.Order")
+	// Message indexes [1]; id 7, price {cents 5}, lines [{sku "x"}].
+	k.say(t, framedBy(id, []byte{2, 2, 0x08, 7, 0x12, 2, 0x08, 5, 0x1a, 3, 0x0a, 1, 'x'}))
+	p.run(t).has("summary", "rows", 1)
+	p.wantsShown(t, []string{"id", "price", "lines"}, `7 {"cents":5} [{"sku":"x"}]`)
+	p.proves(t, "proved", 1)
+
+	k = embedded(t, "orders")
+	p = registered(t, k, r, "json").with("--set", "value.framing=confluent", "--value-schema", "id BIGINT")
+	k.say(t, framedBy(99, []byte(`{"id":1}`)))
+	p.run(t).has("summary", "rows", 1)
+	p.wantsShown(t, []string{"id"}, `1`)
+}
+
+// Header-carried ids need the headers of records, though the rows have no column for them.
+func TestIDsInHeadersNeedNoColumnOfHeaders(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	id := r.register("orders-value", "AVRO", avroV1)
+	key := r.register("orders-key", "AVRO", `"long"`)
+	p := registered(t, k, r, "avro").with("--key-format", "avro")
+	k.produce(t, &kgo.Record{Topic: "orders", Key: datum(7), Value: datum(1, 1, "a"), Headers: []kgo.RecordHeader{
+		{Key: "__value_schema_id", Value: []byte(framedBy(id, nil))}, {Key: "__key_schema_id", Value: []byte(framedBy(key, nil))}}},
+		&kgo.Record{Topic: "orders", Key: []byte(framedBy(key, datum(8))), Value: []byte(framedBy(id, datum(2, 0)))})
+	if got := p.do(t, "peek", "--topic").wants(0).stdout; !strings.Contains(got, `"kafka_key":7`) || strings.Contains(got, "kafka_headers") {
+		t.Errorf("got %s", got)
+	}
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, []string{"id", "name", "kafka_key"}, `1 "a" 7`, `2 null 8`)
+	p.proves(t, "proved", 2)
+}
+
+func TestAvroAndProtobufWithSchemasOfTheJob(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "order.avsc", avroV1)
+	write(t, dir, "key.proto", `syntax = "proto3"; message Key { int64 id = 1; }`)
+	k := embedded(t, "orders")
+	p := newPipeline(t, k).with("--value-format", "avro", "--set", "value.schemaFile="+filepath.Join(dir, "order.avsc"),
+		"--key-format", "protobuf", "--set", "key.schemaFile="+filepath.Join(dir, "key.proto"))
+	k.produce(t, &kgo.Record{Topic: "orders", Key: []byte{8, 5}, Value: datum(1, 1, "a")}, &kgo.Record{Topic: "orders", Value: datum(2, 0)},
+		&kgo.Record{Topic: "orders", Key: []byte{}, Value: []byte("x")})
+	p.do(t, "validate").wants(0)
+	p.do(t, "run").fails(14, "orders-0 at offset 2")
+	// The batch was planned with that schema, and is tried with it though the file is another one now; the columns are the
+	// same, so that the other policy finishes it.
+	write(t, dir, "order.avsc", strings.Replace(avroV1, `"id"`, `"no"`, 1))
+	p.do(t, "run").fails(13, "no column no")
+	write(t, dir, "order.avsc", avroV1)
+	p.do(t, "run").fails(14, "orders-0 at offset 2")
+	given := p.with("--value-schema", "name STRING", "--set", "value.onMalformed=null")
+	given.do(t, "run").fails(13, "column id of the table is required")
+
+	k = embedded(t, "orders")
+	p = newPipeline(t, k).with("--value-format", "avro", "--value-schema", "name STRING", "--set", "value.schemaFile="+filepath.Join(dir, "order.avsc"),
+		"--key-format", "protobuf", "--set", "key.schemaFile="+filepath.Join(dir, "key.proto"), "--set", "value.onMalformed=null")
+	k.produce(t, &kgo.Record{Topic: "orders", Key: []byte{8, 5}, Value: datum(1, 1, "a")}, &kgo.Record{Topic: "orders", Value: datum(2, 0)},
+		&kgo.Record{Topic: "orders", Key: []byte{}, Value: []byte("x")})
+	p.run(t).has("summary", "rows", 3, "nulled", 1)
+	p.wantsShown(t, []string{"name", "kafka_key"}, `"a" {"id":5}`, `null null`, `null {"id":0}`)
+	p.proves(t, "proved", 3)
+}
+
+// A schema file of JSON values may be an Avro schema, whose columns they then have.
+func TestJSONWithTheColumnsOfAnAvroSchema(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "order.avsc", avroV1)
+	k := embedded(t, "orders")
+	p := newPipeline(t, k).with("--value-format", "json", "--set", "value.schemaFile="+filepath.Join(dir, "order.avsc"))
+	k.say(t, `{"id":1,"name":"a"}`)
+	p.run(t).has("summary", "rows", 1)
+	p.wantsShown(t, avroColumns, `1 "a" 0`)
+}

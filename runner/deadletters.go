@@ -1,0 +1,187 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"sluice/batch"
+	"sluice/columns"
+)
+
+// letterTable is the role of the table of dead letters in a plan. An identity has the names besides: lettersRole.
+const letterTable = "deadLetters"
+
+// lettersRole is the role of a table of dead letters in an identity: all that the query has written to, so that one which
+// takes the place of another under its name is noticed.
+func lettersRole(name string) string { return letterTable + "/" + name }
+
+// letters is a table of dead letters as this run sees it.
+type letters struct {
+	name  string
+	sink  Sink
+	table *batch.Table
+}
+
+// letterSchema is the columns of a dead letter: those of the decoder, and which batch of which query it is of.
+func letterSchema(decoders columns.Schema) columns.Schema {
+	text := columns.Type{Kind: columns.String}
+	return append(decoders[:len(decoders):len(decoders)],
+		columns.Field{Name: "batch_id", Type: columns.Type{Kind: columns.Int64}, Required: true},
+		columns.Field{Name: "query_id", Type: text, Required: true},
+		columns.Field{Name: "query_name", Type: text, Required: true})
+}
+
+// stampLetters adds to dead letters what the decoder does not know.
+func stampLetters(rejected *columns.Batch, task *batch.Task) *columns.Batch {
+	stamped := &columns.Batch{Rows: rejected.Rows, Columns: rejected.Columns[:len(rejected.Columns):len(rejected.Columns)]}
+	stamped.Columns = append(stamped.Columns,
+		columns.Array{Kind: columns.Int64, Len: rejected.Rows, Repeat: true, Int64s: []int64{task.Batch}},
+		repeated(task.Query, rejected.Rows), repeated(task.QueryName, rejected.Rows))
+	return stamped
+}
+
+func repeated(text string, rows int) columns.Array {
+	return columns.Array{Kind: columns.String, Len: rows, Repeat: true, Data: []byte(text), Offsets: []int32{0, int32(len(text))}}
+}
+
+// openLetters reads a table of dead letters. One that is not there is no error.
+func (r *run) openLetters(ctx context.Context, name string) (*letters, error) {
+	l := &letters{name: name, sink: r.DeadLetters(name)}
+	return l, l.read(ctx, r.queryID)
+}
+
+func (l *letters) read(ctx context.Context, query string) (err error) {
+	if l.table, err = l.sink.Table(ctx, query); err != nil {
+		return fmt.Errorf("read the table of dead letters: %w", err)
+	}
+	return nil
+}
+
+// readLetters reads the table that the job names, before the rows' table is read: a batch is in this one first, so that a
+// rival which commits meanwhile only makes the other look newer.
+func (r *run) readLetters(ctx context.Context) (err error) {
+	if r.letters = nil; r.Value.DeadLetters != "" {
+		r.letters, err = r.openLetters(ctx, r.Value.DeadLetters)
+	}
+	return err
+}
+
+// shapeLetters makes the job's table of dead letters if it is not there, and checks that it takes ours.
+func (r *run) shapeLetters(ctx context.Context) error {
+	if r.Value.DeadLetters == "" {
+		return nil
+	}
+	return r.DeadLetters(r.Value.DeadLetters).Create(ctx, letterSchema(r.DeadLetterSchema))
+}
+
+// haveLetters is the job's table of dead letters, which is there then; nil if the job has none.
+func (r *run) haveLetters(ctx context.Context) (*letters, error) {
+	if r.letters == nil || r.letters.table.Exists {
+		return r.letters, nil
+	}
+	if err := r.shapeLetters(ctx); err != nil {
+		return nil, err
+	}
+	return r.letters, r.letters.read(ctx, r.queryID)
+}
+
+// checkLetters refuses, before anything is planned or replayed, a table of dead letters that is not where this query left
+// it.
+func (r *run) checkLetters(ctx context.Context, s *step) error {
+	if s.action == Replay {
+		if _, err := r.lettersOf(ctx, r.entries.Plan); err != nil {
+			return err
+		}
+	}
+	if r.letters == nil {
+		return nil
+	}
+	was := ""
+	if r.identity != nil {
+		was = r.identity.Tables[lettersRole(r.letters.name)]
+	}
+	if err := r.letters.check(was); err != nil {
+		return err
+	}
+	if at := &r.letters.table.Applied; at.Batch >= s.next {
+		return &batch.Fault{Class: batch.Inconsistent,
+			Message: fmt.Sprintf("the table of dead letters %s has batch %d of this query, and the next one to plan is %d: it is ahead of the rows' table and the checkpoint", r.letters.name, at.Batch, s.next),
+			Hint:    "bring the checkpoint, or the rows' table, back to what it was; or remove the dead letters of that batch and name another deadLetter.table"}
+	}
+	return nil
+}
+
+// otherLetters is the way on where a table of dead letters cannot be used any more.
+const otherLetters = "bring it back, or go on with another deadLetter.table; the dead letters of the batches before are where they were"
+
+// check refuses a table that is gone, replaced or rolled back. uuid is what it should be, empty if unknown.
+func (l *letters) check(uuid string) error {
+	fault := func(format string, parts ...any) error {
+		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table of dead letters %s "+format, append([]any{l.name}, parts...)...), Hint: otherLetters}
+	}
+	switch t := l.table; {
+	case uuid != "" && !t.Exists:
+		return fault("is gone; this query wrote to the one with UUID %s", uuid)
+	case uuid != "" && t.UUID != uuid:
+		return fault("is not the one that this query wrote to: its UUID is %s and was %s (dropped and created again?)", t.UUID, uuid)
+	case t.Applied.RolledBack:
+		return fault("was rolled back: snapshot %d, which holds the dead letters of batch %d, is no longer in its history", t.Applied.Ledger.Snapshot, t.Applied.Ledger.Batch)
+	}
+	return nil
+}
+
+// lettersOf is the table that the dead letters of an open plan go to: the plan's own, as long as it can be used, for
+// another run that carries the plan out may be about to add to it; then the job's. nil if neither names one.
+func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error) {
+	planned := ""
+	if plan.Value != nil {
+		planned = plan.Value.DeadLetters
+	}
+	if planned == "" {
+		return nil, nil
+	}
+	own, err := r.openLetters(ctx, planned)
+	if err != nil {
+		return nil, err
+	}
+	if err = own.check(plan.Tables[letterTable]); err == nil {
+		return own, nil
+	}
+	if r.letters == nil || r.letters.name == planned {
+		return nil, err
+	}
+	return r.letters, nil
+}
+
+// commitLetters makes the dead letters of a batch part of their table, before its rows are part of theirs. A batch without
+// any leaves that table alone, unless it is replayed: whoever planned it, and stalled, may have some, and must find the
+// batch there.
+func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, replayed bool) error {
+	own, all := batch.DeadLetterResults(work.results)
+	if work.letters == nil || all.Count == 0 && !replayed {
+		return nil
+	}
+	applied, err := r.commit(ctx, work.letters.sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: own,
+		TableUUID: work.letters.table.UUID, DeadLetters: &all})
+	if err != nil {
+		return r.overtakenBefore(ctx, plan, fmt.Errorf("dead letters: %w", err))
+	}
+	work.letters.table.Applied = *applied
+	if r.letters != nil && r.letters.name == work.letters.name {
+		r.letters.table.Applied = *applied
+	}
+	return nil
+}
+
+// overtakenBefore looks at the rows' table before a disagreement about dead letters is believed: if the batch is there,
+// another run has finished it, perhaps under another job, and this one is just late.
+func (r *run) overtakenBefore(ctx context.Context, plan *batch.Plan, disagreement error) error {
+	if batch.ClassOf(disagreement) != batch.Inconsistent {
+		return disagreement
+	}
+	table, err := r.Sink.Table(ctx, r.queryID)
+	if err != nil || table.Applied.Batch < plan.Batch {
+		return disagreement
+	}
+	return overtaken(fmt.Sprintf("the table has batch %d, which this run was about to commit", table.Applied.Batch))
+}

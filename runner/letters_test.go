@@ -1,0 +1,196 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"testing/synctest"
+
+	"sluice/batch"
+	"sluice/checkpoint"
+	"sluice/columns"
+	"sluice/runner"
+)
+
+// rejecting is the fake decoder with dead letters: every third record is malformed.
+type rejecting struct{ policy string }
+
+func (rejecting) Schema() columns.Schema { return decoder{}.Schema() }
+
+func (d rejecting) Decode(r *columns.Records) (*columns.Batch, error) {
+	kept := *r
+	kept.Offsets = nil
+	letters := &columns.Batch{Columns: []columns.Array{{Kind: columns.Int32}, {Kind: columns.Int64}}}
+	said := &columns.Batch{Reasons: map[string]int64{}}
+	for _, o := range r.Offsets {
+		bad := o%3 == 2
+		if bad {
+			said.Bad++
+			said.Reasons["syntax"]++
+			said.Examples = append(said.Examples, columns.Example{Offset: o, Reason: "syntax", Text: "no JSON"})
+		}
+		switch {
+		case bad && d.policy == batch.DeadLetterPolicy:
+			letters.Columns[0].AppendInt32(r.Partition)
+			letters.Columns[1].AppendInt64(o)
+			letters.Rows++
+		case bad && d.policy == "null":
+			said.Nulled++
+			fallthrough
+		default:
+			kept.Offsets = append(kept.Offsets, o)
+		}
+	}
+	kept.Rows = len(kept.Offsets)
+	rows, err := decoder{}.Decode(&kept)
+	rows.Bad, rows.Reasons, rows.Examples, rows.Nulled = said.Bad, said.Reasons, said.Examples, said.Nulled
+	if letters.Rows > 0 {
+		rows.Rejected = letters
+	}
+	return rows, err
+}
+
+// The schema of the fake's dead letters.
+var fakeLetters = columns.Schema{{Name: "kafka_partition", Type: columns.Type{Kind: columns.Int32}}, {Name: "kafka_offset", Type: columns.Type{Kind: columns.Int64}}}
+
+// The jobs of the sweeps.
+var (
+	rejects  = batch.Value{Format: "json", OnMalformed: batch.DeadLetterPolicy, DeadLetters: "ops.dead"}
+	rejects2 = batch.Value{Format: "json", OnMalformed: batch.DeadLetterPolicy, DeadLetters: "ops.other"}
+	nulls    = batch.Value{Format: "json", OnMalformed: "null"}
+)
+
+// newLettersWorld is a world whose job has dead letters, and is changed after a fault.
+func newLettersWorld(was, is batch.Value) *world {
+	w := newWorld()
+	w.value, w.changed = was, &is
+	w.letters = map[string]*lake{"ops.dead": newLake(), "ops.other": newLake()}
+	return w
+}
+
+// addLetters gives a run its tables of dead letters, whose every request passes its gate.
+func (w *world) addLetters(q *runner.Query, g *gate) {
+	if w.letters == nil {
+		return
+	}
+	q.DeadLetterSchema = fakeLetters
+	q.DeadLetters = func(table string) runner.Sink { return &sink{lake: w.letters[table], gate: g, letters: true} }
+	q.NewDecoder = func(v batch.Value, _ bool) (runner.Decoder, error) { return rejecting{v.OnMalformed}, nil }
+}
+
+// rows are those of all tables together.
+func (w *world) rows() (map[row]int, error) {
+	rows, err := w.lake.rows()
+	for _, dead := range w.letters {
+		letters, more := dead.rows()
+		err = errors.Join(err, more)
+		for r, n := range letters {
+			rows[r] += n
+		}
+	}
+	return rows, err
+}
+
+// audit holds the ledgers of all tables against what is in them.
+func (w *world) audit() error {
+	id, err := checkpoint.NewLog(w.store).Query(context.Background())
+	if err != nil {
+		return err
+	}
+	main, err := batch.ParseLedger(w.lake.props, id)
+	if err != nil || main == nil {
+		return fmt.Errorf("ledger %v: %w", main, err)
+	}
+	elsewhere := int64(0)
+	for name, dead := range w.letters {
+		rows, err := dead.rows()
+		if err != nil {
+			return err
+		}
+		ledger, err := batch.ParseLedger(dead.props, id)
+		if err != nil {
+			return err
+		}
+		if ledger == nil {
+			if len(rows) > 0 {
+				return fmt.Errorf("%s has rows and no ledger", name)
+			}
+			continue
+		}
+		if ledger.Rows() != int64(len(rows)) {
+			return fmt.Errorf("%s has %d rows, its ledger counts %d", name, len(rows), ledger.Rows())
+		}
+		if ledger.Batch > main.Batch {
+			return fmt.Errorf("%s is at batch %d, the rows at %d", name, ledger.Batch, main.Batch)
+		}
+		elsewhere += ledger.Rows()
+	}
+	var counted int64
+	for _, a := range main.Accounts {
+		counted += a.DeadLetters
+	}
+	if counted != elsewhere {
+		return fmt.Errorf("the ledger of the rows counts %d dead letters, their tables have %d", counted, elsewhere)
+	}
+	return nil
+}
+
+// changes are what may happen to the job between a crash and its replay.
+var changes = map[string][2]batch.Value{
+	"the same job":                {rejects, rejects},
+	"dead letters become nulls":   {rejects, nulls},
+	"nulls become dead letters":   {nulls, rejects},
+	"dead letters move elsewhere": {rejects, rejects2},
+}
+
+// Every record is in the rows' table or among the dead letters, once, wherever a run is struck and whatever has become of
+// the job when it is recovered.
+func TestARunWithDeadLettersStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
+	for name, jobs := range changes {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := map[string]bool{}
+				for _, arrivals := range []bool{false, true} {
+					struck, violation := sweep(func() *world { return newLettersWorld(jobs[0], jobs[1]) }, none, arrivals)
+					if violation != nil {
+						t.Errorf("arrivals %v: %v", arrivals, violation)
+					}
+					maps.Copy(all, struck)
+				}
+				for _, effect := range []string{"letters: load", "letters: commit", "catalog: commit"} {
+					if jobs[0].Rejects() && !all[effect] {
+						t.Errorf("no run was struck at %q", effect)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestARecoveryWithDeadLettersStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
+	for name, jobs := range changes {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recoverAnywhere(t, func() *world { return newLettersWorld(jobs[0], jobs[1]) }, 41)
+			})
+		})
+	}
+}
+
+func TestAStalledRunWithDeadLettersThatWakesDoesNoHarm(t *testing.T) {
+	for name, jobs := range changes {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				schedules, fenced, violation := stalled(func() *world { return newLettersWorld(jobs[0], jobs[1]) }, none)
+				if violation != nil {
+					t.Error(violation)
+				}
+				if fenced == 0 || schedules < 50 {
+					t.Errorf("%d schedules, %d fenced", schedules, fenced)
+				}
+			})
+		})
+	}
+}
