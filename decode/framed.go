@@ -60,7 +60,7 @@ func (f *framed) Append(dst []columns.Array, value []byte) error {
 		}
 	}
 	err = parser.Append(dst, frame.Payload)
-	if why, ok := err.(*malformed.Error); ok {
+	if why, ok := err.(*malformed.Error); ok && why.Reason != malformed.Schema {
 		why.Position += len(value) - len(frame.Payload)
 	}
 	return err

@@ -84,7 +84,7 @@ func (s *settings) checkWritten() {
 	if !ok {
 		return
 	}
-	want := wanted{schema: schema, strict: v.OnUnknownField != "ignore", cut: v.CutFractions}
+	want := wanted{schema: schema, strict: v.OnUnknownField != "ignore", cut: v.CutFractions, depth: v.MaxDepth}
 	if v.Framing != "" {
 		s.parser = s.framed(nil, want, v.Format, registry.ValueHeader)
 		return

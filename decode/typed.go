@@ -318,6 +318,11 @@ func (t *Typed) hint(why *malformed.Error) string {
 	switch why.Reason {
 	case malformed.Tombstone:
 		return "set value.onTombstone to drop or deadLetter, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
+	case malformed.Schema:
+		return "give as value.schema columns that every schema of the topic fills, wide enough for all and none NOT NULL that one of them lacks; if the record is wrong, set value.onMalformed to null" +
+			without + then
+	case malformed.Framing:
+		return "set value.framing to none if the values of the topic carry no ids of schemas; if the record is wrong, set value.onMalformed to null" + without + then
 	case malformed.Unknown:
 		return "add the field to value.schema, and the column to the table; or set value.onUnknownField to ignore, to deadLetter, or to addColumn, which adds both" + then
 	}
