@@ -139,7 +139,7 @@ func (s *settings) check() {
 		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy, AddColumn)
 		s.checkJSON()
 	case FormatAvro, FormatProtobuf:
-		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy)
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy, AddColumn)
 		s.checkWritten()
 	default:
 		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))

@@ -242,6 +242,8 @@ type wanted struct {
 	single bool
 	// strict makes records with fields that the schema does not have malformed; cut drops what is finer than a microsecond.
 	strict, cut bool
+	// notes keeps account of what written schemas have beyond the columns.
+	notes bool
 	// depth bounds Protobuf messages within each other; 0 is the format's own bound.
 	depth int
 }
@@ -275,6 +277,9 @@ func (want *wanted) compile(w written) (Parser, error) {
 	if extra := extraPaths(want.unknown(parser), want.fields(), ""); want.strict && len(extra) > 0 {
 		return &refusing{schema: parser.Schema(), why: malformed.Error{Reason: malformed.Unknown, Path: extra[0],
 			Detail: "the schema that the record was written with has fields that the columns have not: " + strings.Join(extra, ", ")}}, nil
+	}
+	if want.notes {
+		return &noting{reading: parser}, nil
 	}
 	return parser, nil
 }
