@@ -2,6 +2,7 @@ package decode_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -287,5 +288,33 @@ func TestARecordWithAMalformedKeyBringsNothing(t *testing.T) {
 	}
 	if got := ddl.Format(batch.NewColumns(d.(*decode.Typed).Unknown())); got != "c BIGINT" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A record that is rejected for its timestamp after its value and key were read leaves nothing of them, and malformed keys
+// are counted as malformed records.
+func TestRejectedRecordsLeaveNoKeyBehind(t *testing.T) {
+	v := addingColumns("a INT")
+	v.Key, v.OnMalformed, v.DeadLetters = batch.Key{Format: "json", Type: "BIGINT"}, "deadLetter", "ops.dead"
+	d, err := decode.New(v, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := topic(`{"a":1,"x":1}`, `{"a":2}`, `{"a":3}`)
+	records.Key = columns.Array{Kind: columns.Binary}
+	for _, key := range []string{"7", "no key", "9"} {
+		records.Key.AppendBytes([]byte(key))
+	}
+	records.Timestamps[0] = math.MaxInt64
+	rows, err := d.Decode(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := &rows.Columns[1]
+	if rows.Rows != 1 || rows.Bad != 2 || rows.Columns[0].Len != 1 || keys.Len != 1 || keys.Int64s[0] != 9 {
+		t.Errorf("got %d rows, %d malformed, keys %v", rows.Rows, rows.Bad, keys.Int64s)
+	}
+	if found := d.(interface{ Unknown() []batch.Unknown }).Unknown(); len(found) > 0 {
+		t.Errorf("a record that was rejected brought %v", found)
 	}
 }
