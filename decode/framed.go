@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 
+	"sluice/batch"
 	"sluice/columns"
 	"sluice/decode/malformed"
 	"sluice/decode/registry"
@@ -26,8 +27,9 @@ type framed struct {
 	// parsers are by the schema's id and, in Protobuf, where in the schema the message is.
 	parsers map[writtenWith]Parser
 	indexes []int
-	// last is the parser of the last record.
-	last Parser
+	// last read the value in hand; found is what written schemas have beyond the columns.
+	last  Parser
+	found batch.Unknowns
 }
 
 // writtenWith names what one value was written with.

@@ -80,6 +80,8 @@ type Typed struct {
 	// collector is the parser, if it is one.
 	collector collector
 	undecided error
+	// read says that the value of the record in hand was read.
+	read bool
 }
 
 // The columns about the record.
@@ -96,7 +98,9 @@ const (
 // NewTyped makes a decoder of values that parser reads. A choice that cannot work with the schema is a NotSetUp fault.
 func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 	t := &Typed{parser: parser, options: o, schema: slices.Clone(parser.Schema()), width: len(parser.Schema())}
-	t.collector = collectorOf(parser)
+	if c, ok := parser.(collector); ok && c.collects() {
+		t.collector = c
+	}
 	for _, f := range t.schema {
 		if f.Required && t.required == "" {
 			t.required = f.Name
@@ -191,6 +195,12 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 			f.carry(records, row)
 		}
 		keep, err := t.record(typed, records, row)
+		if keep && t.options.OnMalformed == Reject {
+			keep, err = t.timed(typed, records, row)
+		}
+		if err == nil && keep && t.read {
+			err = t.collect(records, row)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -205,16 +215,12 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 // record reads one record and reports whether it became a row.
 func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	nulled := t.rows.Nulled
+	t.read = false
 	keep, err := t.value(typed, records, row)
-	if keep && t.options.OnMalformed == Reject {
-		keep, err = t.timed(typed, records, row)
-	}
 	if keep && t.readsKeys() {
 		keep, err = t.key(typed, records, row, t.rows.Nulled > nulled)
 	}
-	if keep && err == nil && t.rows.Nulled == nulled && records.Value.Valid(row) {
-		err = t.collect(records, row)
-	}
+	t.read = t.read && t.rows.Nulled == nulled
 	return keep, err
 }
 
@@ -226,6 +232,7 @@ func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) 
 	}
 	err := t.parser.Append(typed, value)
 	if err == nil {
+		t.read = true
 		return true, nil
 	}
 	why, err := reasonOf(err, records, row)
@@ -252,6 +259,9 @@ func (t *Typed) timed(typed []columns.Array, records *columns.Records, row int) 
 		return true, nil
 	}
 	columns.TruncateAll(typed, len(t.kept))
+	if t.readsKeys() {
+		t.rows.Columns[t.width].Truncate(len(t.kept))
+	}
 	return t.malformed(typed, records, row, &malformed.Error{Reason: malformed.Overflow, Path: kafkaTimestamp,
 		Detail: fmt.Sprintf("the record's timestamp, %d ms, is beyond what microseconds can hold", ms)})
 }

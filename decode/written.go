@@ -242,8 +242,8 @@ type wanted struct {
 	single bool
 	// strict makes records with fields that the schema does not have malformed; cut drops what is finer than a microsecond.
 	strict, cut bool
-	// found, if not nil, is told of these fields.
-	found *batch.Unknowns
+	// notes keeps account of what written schemas have beyond the columns.
+	notes bool
 	// depth bounds Protobuf messages within each other; 0 is the format's own bound.
 	depth int
 }
@@ -274,12 +274,12 @@ func (want *wanted) compile(w written) (Parser, error) {
 	if err != nil {
 		return nil, plainly(err)
 	}
-	if extra := fitting(parser.Unknown()); want.found != nil && len(extra) > 0 {
-		return &noting{Parser: parser, schema: want.schema, extra: extra, found: want.found}, nil
-	}
 	if extra := extraPaths(want.unknown(parser), want.fields(), ""); want.strict && len(extra) > 0 {
 		return &refusing{schema: parser.Schema(), why: malformed.Error{Reason: malformed.Unknown, Path: extra[0],
 			Detail: "the schema that the record was written with has fields that the columns have not: " + strings.Join(extra, ", ")}}, nil
+	}
+	if want.notes {
+		return &noting{reading: parser}, nil
 	}
 	return parser, nil
 }
