@@ -326,6 +326,29 @@ func TestJSONWithTheColumnsOfAnotherLanguage(t *testing.T) {
 	newPipeline(t, &kafka{addr: "nobody.invalid:9092"}).with("--value-format", "json", "--set", "value.schemaFile="+file).do(t, "run").fails(64, "value.schemaFile: ", "no type arry")
 }
 
+// Integers that become long are the most usual change of a schema; the table has room for most of them.
+func TestAWiderTypeIsTakenAsFarAsItFits(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	schema := func(kind string) string {
+		return `{"type":"record","name":"Order","fields":[{"name":"id","type":"` + kind + `"}]}`
+	}
+	v1 := r.register("orders-value", "AVRO", schema("int"))
+	p := registered(t, k, r, "avro")
+	k.say(t, framedBy(v1, datum(1)))
+	p.run(t).has("summary", "rows", 1)
+	v2 := r.register("orders-value", "AVRO", schema("long"))
+	k.say(t, framedBy(v2, datum(2)), framedBy(v1, datum(3)))
+	p.do(t, "plan").wants(0).mentions("wider types")
+	p.run(t).has("summary", "rows", 2)
+	k.say(t, framedBy(v2, datum(1<<40)))
+	p.do(t, "run").fails(14, "orders-0 at offset 3", "overflow")
+	wider := p.with("--set", "value.onUnknownField=addColumn")
+	wider.run(t).has("summary", "rows", 1)
+	wider.wantsShown(t, []string{"id"}, `1`, `2`, `3`, `1099511627776`)
+	wider.proves(t, "proved", 4)
+}
+
 // A field that a producer registers becomes a column with the first record that is written with it; those of before have
 // null there.
 func TestAFieldThatIsRegisteredBecomesAColumn(t *testing.T) {
