@@ -1,135 +1,15 @@
 package cmd_test
 
 import (
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
 )
-
-// schemaRegistry speaks Confluent's protocol, as much of it as reading takes: schemas by id, and the newest of a subject.
-// Whatever else it is asked is an error of the test.
-type schemaRegistry struct {
-	*httptest.Server
-	mu       sync.Mutex
-	schemas  map[string]map[string]any
-	subjects map[string]map[string]any
-	down     bool
-	asked    map[string]int
-	t        testing.TB
-}
-
-func newSchemaRegistry(t testing.TB) *schemaRegistry {
-	t.Helper()
-	r := &schemaRegistry{t: t, schemas: map[string]map[string]any{}, subjects: map[string]map[string]any{}, asked: map[string]int{}}
-	r.Server = httptest.NewServer(r)
-	t.Cleanup(r.Close)
-	return r
-}
-
-// register makes a schema the newest of its subject.
-func (r *schemaRegistry) register(subject, kind, text string, references ...map[string]any) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	id := len(r.schemas) + 1
-	version := 1
-	if before := r.subjects[subject]; before != nil {
-		version = before["version"].(int) + 1
-	}
-	body := map[string]any{"schema": text, "schemaType": kind, "references": references}
-	r.schemas[fmt.Sprint(id)] = body
-	r.subjects[subject] = map[string]any{"subject": subject, "version": version, "id": id, "schema": text, "schemaType": kind, "references": references}
-	r.subjects[fmt.Sprintf("%s/%d", subject, version)] = r.subjects[subject]
-	return id
-}
-
-func (r *schemaRegistry) fail(down bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.down = down
-}
-
-func (r *schemaRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asked[q.URL.Path]++
-	if user, password, _ := q.BasicAuth(); user != "etl" || password != "hunter2" {
-		r.t.Errorf("%s came from %q", q.URL, user)
-	}
-	var body map[string]any
-	switch parts := strings.Split(strings.Trim(q.URL.Path, "/"), "/"); {
-	case r.down:
-		http.Error(w, `{"error_code":50003,"message":"no leader"}`, http.StatusServiceUnavailable)
-		return
-	case len(parts) == 3 && parts[0] == "schemas" && parts[1] == "ids":
-		body = r.schemas[parts[2]]
-	case len(parts) == 4 && parts[0] == "subjects" && parts[2] == "versions" && parts[3] == "latest":
-		body = r.subjects[parts[1]]
-	case len(parts) == 4 && parts[0] == "subjects" && parts[2] == "versions":
-		body = r.subjects[parts[1]+"/"+parts[3]]
-	default:
-		r.t.Errorf("nobody asks a registry for %s", q.URL)
-	}
-	w.Header().Set("Content-Type", "application/vnd.schemaregistry.v1+json")
-	if body == nil {
-		w.WriteHeader(http.StatusNotFound)
-		body = map[string]any{"error_code": 40403, "message": "Schema not found"}
-	}
-	if err := json.NewEncoder(w).Encode(body); err != nil {
-		r.t.Error(err)
-	}
-}
-
-// registered is a pipeline of values in a format whose schemas are in the registry.
-func registered(t testing.TB, k *kafka, r *schemaRegistry, format string) *pipeline {
-	t.Helper()
-	return newPipeline(t, k).with("--value-format", format, "--schema-registry-url", r.URL, "--set", "schemaRegistry.max.retries=0").
-		inEnvironment("SLUICE_SCHEMAREGISTRY_BASIC_AUTH_USER_INFO=etl:hunter2")
-}
-
-// inEnvironment writes a variable's value into the job, as a secret has no flag.
-func (p *pipeline) inEnvironment(pair string) *pipeline {
-	q := *p
-	q.environ = append(append([]string{}, p.environ...), pair)
-	return &q
-}
-
-// mentions fails the test unless stdout or stderr has all of the parts.
-func (o *outcome) mentions(parts ...string) *outcome {
-	o.t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(o.stdout+o.stderr, part) {
-			o.t.Errorf("%s\ngot\n%s\n%s\nwant %q", o.line, o.stdout, o.stderr, part)
-		}
-	}
-	return o
-}
-
-// datum is Avro: integers as zigzag varints, text with its length before it.
-func datum(values ...any) []byte {
-	var out []byte
-	for _, v := range values {
-		switch v := v.(type) {
-		case int:
-			out = binary.AppendVarint(out, int64(v))
-		case string:
-			out = append(binary.AppendVarint(out, int64(len(v))), v...)
-		}
-	}
-	return out
-}
-
-func framedBy(id int, value []byte) string {
-	return string(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(id)), value...))
-}
 
 const (
 	avroV1 = `{"type":"record","name":"Order","fields":[{"name":"id","type":"long","doc":"as the shop knows it"},{"name":"name","type":["null","string"]}]}`
@@ -326,6 +206,29 @@ func TestJSONWithTheColumnsOfAnotherLanguage(t *testing.T) {
 	newPipeline(t, &kafka{addr: "nobody.invalid:9092"}).with("--value-format", "json", "--set", "value.schemaFile="+file).do(t, "run").fails(64, "value.schemaFile: ", "no type arry")
 }
 
+// Integers that become long are the most usual change of a schema; the table has room for most of them.
+func TestAWiderTypeIsTakenAsFarAsItFits(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	schema := func(kind string) string {
+		return `{"type":"record","name":"Order","fields":[{"name":"id","type":"` + kind + `"}]}`
+	}
+	v1 := r.register("orders-value", "AVRO", schema("int"))
+	p := registered(t, k, r, "avro")
+	k.say(t, framedBy(v1, datum(1)))
+	p.run(t).has("summary", "rows", 1)
+	v2 := r.register("orders-value", "AVRO", schema("long"))
+	k.say(t, framedBy(v2, datum(2)), framedBy(v1, datum(3)))
+	p.do(t, "plan").wants(0).mentions("wider types")
+	p.run(t).has("summary", "rows", 2)
+	k.say(t, framedBy(v2, datum(1<<40)))
+	p.do(t, "run").fails(14, "orders-0 at offset 3", "overflow")
+	wider := p.with("--set", "value.onUnknownField=addColumn")
+	wider.run(t).has("summary", "rows", 1)
+	wider.wantsShown(t, []string{"id"}, `1`, `2`, `3`, `1099511627776`)
+	wider.proves(t, "proved", 4)
+}
+
 // A field that a producer registers becomes a column with the first record that is written with it; those of before have
 // null there.
 func TestAFieldThatIsRegisteredBecomesAColumn(t *testing.T) {
@@ -367,4 +270,23 @@ func TestRecordsThatTheirSchemaDoesNotReadAreDeadLetters(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	p.proves(t, "proved", 2)
+}
+
+// What protoc makes of a .proto file is read as the file is.
+func TestProtobufWithADescriptorSet(t *testing.T) {
+	t.Parallel()
+	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+	}
+	set, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{Name: proto.String("order.proto"), Package: proto.String("shop"), Syntax: proto.String("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Order"), Field: []*descriptorpb.FieldDescriptorProto{
+			field("id", 1, descriptorpb.FieldDescriptorProto_TYPE_INT64), field("name", 2, descriptorpb.FieldDescriptorProto_TYPE_STRING)}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := embedded(t, "orders")
+	p := newPipeline(t, k).with("--value-format", "protobuf", "--set", "value.schemaFile="+write(t, t.TempDir(), "order.desc", string(set)))
+	k.say(t, "\x08\x07\x12\x01a", "\x12\x00")
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, avroColumns, `7 "a" 0`, `0 "" 1`)
 }
