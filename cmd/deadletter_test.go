@@ -220,3 +220,17 @@ func TestDeadLettersOfNoQueryAreAskedAbout(t *testing.T) {
 		}
 	}
 }
+
+// A table that grew since has columns that the job does not name; a field that has none yet is a run's to add.
+func TestAReplayFillsTheColumnsThatTheTableWasGiven(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := lettered(t, k, "a INT").with("--set", "value.onUnknownField=addColumn")
+	k.say(t, `{"a":1}`, `{"a":"2","b":7}`, `{"a":"3","c":true}`)
+	p.run(t).has("summary", "rows", 1, "deadLetters", 2)
+	k.say(t, `{"a":4,"b":8}`)
+	p.run(t)
+	p.with("--set", "value.json.numbersInText=true").letter(t, "replay").wants(0).has("replay", "deadLetters", 2, "rows", 1, "still", 1, "reasons.unknown", 1)
+	p.wantsShown(t, []string{"a", "b", "kafka_offset"}, "1 null 0", "2 7 1", "4 8 3")
+	p.proves(t, "proved", 3).has("verify", "replayed", 1)
+}

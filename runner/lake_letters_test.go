@@ -65,6 +65,44 @@ func TestDeadLettersOnIcebergTablesStruckAnywhereAreThereOnce(t *testing.T) {
 	}
 }
 
+// The same where the table grows with its records: which of them are malformed may depend on columns that the batch itself
+// brings, as with a field that is a number in most records and a text in one.
+func TestDeadLettersOfATableThatGrowsStruckAnywhereAreThereOnce(t *testing.T) {
+	t.Parallel()
+	growingLetters := growing
+	growingLetters.OnMalformed, growingLetters.DeadLetters = "deadLetter", "ops.dead"
+	struck := map[string]bool{}
+	for i := 0; ; i++ {
+		s := laketest.BreakAt(i, laketest.Modes()[i%len(laketest.Modes())])
+		w := newLakeWorld(t)
+		w.mutate = valued(growingLetters)
+		w.value = func(partition int32, offset int64) []byte {
+			switch offset % 4 {
+			case 2:
+				return []byte("{")
+			case 3:
+				return fmt.Appendf(nil, `{"p":"%d","x":true}`, partition)
+			}
+			return drifting(partition, offset)
+		}
+		met, err := w.fail(context.Background(), s)
+		if !met {
+			if err != nil {
+				t.Error(err)
+			}
+			break
+		}
+		struck[s.Effects()[i]] = true
+		w.arrive()
+		if err := w.recovers(context.Background()); err != nil {
+			t.Errorf("%q: %v", s.Effects()[i], err)
+		}
+	}
+	if !struck["commit ops.dead snapshot"] || !struck["commit db.orders schema"] {
+		t.Errorf("it was struck at %v", struck)
+	}
+}
+
 // A run sleeps at each of its writes while two others, with another job, recover what it left and go on.
 func TestARunWithDeadLettersOnIcebergTablesThatStallsAnywhereDoesNoHarm(t *testing.T) {
 	t.Parallel()
