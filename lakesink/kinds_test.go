@@ -204,10 +204,12 @@ func TestBoundsInTheManifest(t *testing.T) {
 		"binary beyond 16":     {columns.Type{Kind: columns.Binary}, []any{[]byte("0123456789abcdefg")}, "30313233343536373839616263646566", "30313233343536373839616263646567"},
 		"binary of all ones":   {columns.Type{Kind: columns.Binary}, []any{bytes.Repeat([]byte{0xff}, 20)}, strings.Repeat("ff", 16), "none"},
 		"not a number only":    {columns.Type{Kind: columns.Float64}, []any{math.NaN()}, "none", "none"},
-		"nulls only":           {str, []any{nil, nil}, "none", "none"},
-		"empty text":           {str, []any{""}, "", ""},
-		"boolean":              {columns.Type{Kind: columns.Bool}, []any{true, nil}, "01", "01"},
-		"uuid":                 {columns.Type{Kind: columns.UUID}, []any{bytes.Repeat([]byte{7}, 16)}, strings.Repeat("07", 16), strings.Repeat("07", 16)},
+		// DuckDB and Spark take NaN for larger than 2: an upper bound would hide it from them.
+		"not a number and 1, 2": {columns.Type{Kind: columns.Float64}, []any{math.NaN(), 1.0, 2.0}, "000000000000f03f", "none"},
+		"nulls only":            {str, []any{nil, nil}, "none", "none"},
+		"empty text":            {str, []any{""}, "", ""},
+		"boolean":               {columns.Type{Kind: columns.Bool}, []any{true, nil}, "01", "01"},
+		"uuid":                  {columns.Type{Kind: columns.UUID}, []any{bytes.Repeat([]byte{7}, 16)}, strings.Repeat("07", 16), strings.Repeat("07", 16)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := openSQLite(t, t.TempDir())

@@ -100,7 +100,12 @@ func lowerBound(t columns.Type, c parquetfile.ColumnSummary, length int) []byte 
 	return bound(t, c.Lower, c.LowerCut, length, parquetfile.Floor)
 }
 
+// upperBound is none beside NaN. The format wants it left out of bounds, but DuckDB and Spark, for which it is above every
+// number, then do not look for it in a file whose largest number is too small.
 func upperBound(t columns.Type, c parquetfile.ColumnSummary, length int) []byte {
+	if c.NaNs > 0 {
+		return nil
+	}
 	return bound(t, c.Upper, c.UpperCut, length, parquetfile.Ceiling)
 }
 

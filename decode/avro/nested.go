@@ -134,6 +134,9 @@ func (p *Parser) entry(s *step, entries *columns.Array, from, i int) int {
 
 // index reads which branch of a union a value is of.
 func (p *Parser) index(n *node, i int) (branch, next int) {
+	if i < len(p.b) && p.b[i] < 0x80 && p.b[i]&1 == 0 && int(p.b[i]>>1) < len(n.branches) {
+		return int(p.b[i] >> 1), i + 1
+	}
 	u, next := varint(p.b, i)
 	if next < 0 {
 		return 0, p.badVarint(&nameless, i)

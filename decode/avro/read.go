@@ -180,6 +180,9 @@ func (p *Parser) span(s *step, i int) (from, until int) {
 	size := int64(s.size)
 	from = i
 	if !s.fixed {
+		if i < len(p.b) && p.b[i] < 0x80 && p.b[i]&1 == 0 && int(p.b[i]>>1) < len(p.b)-i {
+			return i + 1, i + 1 + int(p.b[i]>>1)
+		}
 		var u uint64
 		if u, from = varint(p.b, i); from < 0 {
 			return 0, p.badVarint(s, i)

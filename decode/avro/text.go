@@ -25,14 +25,9 @@ var heads = func() (t [17][2]uint64) {
 // which a call for each would take longer than.
 func (p *Parser) text(s *step, a *columns.Array, i int) int {
 	b := p.b
-	from, until := i+1, 0
-	if i < len(b) && b[i] < 0x80 && b[i]&1 == 0 {
-		until = from + int(b[i]>>1)
-	}
-	if until == 0 || until > len(b) {
-		if from, until = p.span(s, i); until < 0 {
-			return -1
-		}
+	from, until := p.span(s, i)
+	if until < 0 {
+		return -1
 	}
 	data, size := a.Data, until-from
 	if size <= 16 && from+16 <= len(b) && len(data)+16 <= cap(data) {

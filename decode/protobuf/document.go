@@ -63,18 +63,41 @@ func (p *Parser) piece(n *node, end bounds) bool {
 }
 
 // document appends the text of a document to its column.
-func (p *Parser) document(f *field, a *columns.Array) bool {
+func (p *Parser) document(n *node, a *columns.Array) bool {
+	if !p.compose(n) {
+		return false
+	}
+	a.AppendBytes(p.json.out)
+	return true
+}
+
+// compose writes the document of a node to p.json.out.
+func (p *Parser) compose(n *node) bool {
 	at := p.i
 	w := &p.json
-	w.out, w.spans, w.members = w.out[:0], append(w.spans[:0], f.node.pieces...), w.members[:0]
+	w.out, w.spans, w.members = w.out[:0], append(w.spans[:0], n.pieces...), w.members[:0]
 	p.depth++
-	if !p.write(f.node, f.node.document, 0) {
+	if !p.write(n, n.document, 0) {
 		return false
 	}
 	p.depth--
 	p.i = at
-	a.AppendBytes(w.out)
 	return true
+}
+
+// dismiss closes a message that is taken back, and those inside. A document among them, of which nothing but its bounds
+// was looked at yet, has to be one all the same.
+func (p *Parser) dismiss(n *node) bool {
+	if !n.open {
+		return true
+	}
+	n.open = false
+	for i := range n.fields {
+		if inner := n.fields[i].node; inner != nil && !p.dismiss(inner) {
+			return p.at(step{name: n.fields[i].name})
+		}
+	}
+	return n.known != knownJSON || p.compose(n)
 }
 
 // write writes the document whose parts are the spans beginning with from, and drops them.

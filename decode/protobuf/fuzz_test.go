@@ -31,7 +31,7 @@ func seeds(tb testing.TB) [][]byte {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		message := dynamicpb.NewMessage(m)
 		randomMessage(rng, message, 1+rng.IntN(3))
-		record, err := proto.Marshal(message)
+		record, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -124,7 +124,7 @@ func (p *Parser) finish(f *field, a []columns.Array, row int) bool {
 	case knownDuration:
 		return p.duration(f, c)
 	case knownJSON:
-		return p.document(f, c)
+		return p.document(n, c)
 	case knownDate:
 		return p.date(n, c)
 	case knownTimeOfDay:

@@ -280,20 +280,26 @@ func strictField(fd protoreflect.FieldDescriptor, wire protowire.Type, body []by
 		return nil
 	case fd.Message() == nil:
 		return nil
-	case wire == protowire.StartGroupType:
-		inner, _ := protowire.ConsumeGroup(fd.Number(), body)
-		return strict(fd.Message(), inner)
 	}
 	inner, _ := protowire.ConsumeBytes(body)
-	if err := strict(fd.Message(), inner); err != nil || !fd.IsMap() {
+	if wire == protowire.StartGroupType {
+		inner, _ = protowire.ConsumeGroup(fd.Number(), body)
+	}
+	if err := strict(fd.Message(), inner); err != nil || !fd.IsMap() && !fd.IsList() {
 		return err
 	}
-	// every entry is looked at, also one that another of the same key replaces
-	entry := dynamicpb.NewMessage(fd.Message())
-	if err := proto.Unmarshal(inner, entry); err != nil {
+	// Every element and every entry is looked at, also an entry that another of the same key replaces, and those of a message
+	// that another member of a oneof clears.
+	whole := dynamicpb.NewMessage(fd.Message())
+	if err := proto.Unmarshal(inner, whole); err != nil {
 		return err
 	}
-	_, err := oracleValue(fd.MapValue(), entry.Get(fd.MapValue()))
+	var err error
+	if fd.IsMap() {
+		_, err = oracleValue(fd.MapValue(), whole.Get(fd.MapValue()))
+	} else {
+		_, err = oracleMessage(whole)
+	}
 	return err
 }
 

@@ -163,7 +163,10 @@ func (p *Parser) message(n *node, a []columns.Array, row int, end bounds) bool {
 			}
 		}
 		f := &n.fields[k]
-		if f.oneof >= 0 && n.members[f.oneof] != int16(k) && !p.choose(n, a, row, k) || !p.field(n, f, a, k, tag, row, end.until) {
+		if f.oneof >= 0 && n.members[f.oneof] != int16(k) && !p.choose(n, a, row, k) {
+			return false
+		}
+		if !p.field(n, f, a, k, tag, row, end.until) {
 			return p.at(step{name: f.name})
 		}
 	}
@@ -258,16 +261,10 @@ func (p *Parser) choose(n *node, a []columns.Array, row, k int) bool {
 	}
 	f := &n.fields[before]
 	if p.room -= f.leaves; p.room < 0 {
-		return p.tooMany()
-	}
-	if f.node != nil && f.node.known == knownJSON && !p.document(f, &a[before]) {
-		return false
+		return p.tooMany() || p.at(step{name: f.name})
 	}
 	a[before].Truncate(row)
-	if f.node != nil {
-		f.node.forget()
-	}
-	return true
+	return f.node == nil || p.dismiss(f.node) || p.at(step{name: f.name})
 }
 
 func (p *Parser) tooMany() bool {

@@ -140,6 +140,7 @@ var rules = []rule{
 	{"oneof, a message that was cleared is not", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; int32 y = 2; }", "0a 02 0801 10 05 0a 02 1002", "{a: {x: 0, y: 2}, b: null}"},
 	{"oneof, a message and then another member", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; N2 n = 3; } message N2 { int32 y = 1; }", "0a 06 0801 1a02 0805 10 05", "{a: null, b: 5}"},
 	{"oneof, a message inside of one that was cleared is gone", "message M { oneof o { N a = 1; int32 b = 2; } } message N { int32 x = 1; N2 n = 3; } message N2 { int32 y = 1; }", "0a 06 0801 1a02 0805 10 05 0a 00", "{a: {x: 0, n: null}, b: null}"},
+	{"oneof, what is no document in a message that was cleared", "message M { oneof o { N a = 1; int32 b = 2; } } message N { google.protobuf.Struct s = 1; }", "0a 04 0a02 0a05 10 01", "syntax a.s at 5"},
 	{"oneof, none", "oneof o { int32 a = 1; string b = 2; }", "", "{a: null, b: null}"},
 
 	{"a group", proto2 + "message M { optional group G = 1 { optional int32 a = 1; } optional int32 b = 2; }", "0b 0805 0c 10 01", "{g: {a: 5}, b: 1}"},

@@ -165,6 +165,14 @@ func (b *floatBounds) plain(v float64) []byte {
 	return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
 }
 
+// nans counts the NaN that bounds leave out.
+func nans(b bounds) int64 {
+	if f, ok := b.(*floatBounds); ok {
+		return f.nans
+	}
+	return 0
+}
+
 type boolBounds struct{ no, yes bool }
 
 func (b *boolBounds) observe(a *columns.Array, from, until int) {

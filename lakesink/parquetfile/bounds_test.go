@@ -175,6 +175,44 @@ func TestZeroAndNaNInBounds(t *testing.T) {
 	}
 }
 
+// A reader for which NaN is above every number looks for it only where the footer does not say that all is smaller.
+func TestNaNLeavesNoStatisticsInTheFooter(t *testing.T) {
+	for kind, column := range map[columns.Kind][]any{
+		columns.Float64: {math.NaN(), 1.0, 2.0},
+		columns.Float32: {float32(1), float32(math.NaN()), float32(2)},
+	} {
+		schema := columns.Schema{{Name: "x", Type: columns.Type{Kind: kind}}}
+		var numbers, all [][]any
+		for _, v := range column {
+			all = append(all, []any{v})
+			if !isNaN(v) {
+				numbers = append(numbers, []any{v})
+			}
+		}
+		if hasStatistics(t, schema, all) {
+			t.Errorf("%v of %s have statistics", column, kind)
+		}
+		if !hasStatistics(t, schema, numbers) {
+			t.Errorf("%v of %s have no statistics", numbers, kind)
+		}
+	}
+}
+
+func hasStatistics(t *testing.T, schema columns.Schema, rows [][]any) bool {
+	t.Helper()
+	data, _ := write(t, []Field{{Name: "x", ID: 1, Type: schema[0].Type, Source: 0}}, Options{}, rowtest.Build(schema, rows))
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := f.Metadata().RowGroups[0].Columns[0]
+	s := chunk.MetaData.Statistics
+	if has := s.MinValue != nil; has != (s.MaxValue != nil) || has != (chunk.ColumnIndexOffset > 0) {
+		t.Errorf("%v: min %x, max %x, page index at %d: want all or none", rows, s.MinValue, s.MaxValue, chunk.ColumnIndexOffset)
+	}
+	return s.MinValue != nil
+}
+
 func TestFloorAndCeiling(t *testing.T) {
 	// https://github.com/duckdb/duckdb-iceberg/issues/1136 and https://github.com/segmentio/parquet-go/issues/495
 	long := "abcdefghijklmno"

@@ -74,8 +74,8 @@ func (c *chunk) closePage(p *page, encoding format.Encoding, size int, text bool
 	if hiCut {
 		hi = Ceiling(hi, text, indexBytes)
 	}
-	if !empty && (lo == nil || hi == nil) {
-		c.noIndex = true // only NaN, or a value that nothing short is above
+	if !empty && (lo == nil || hi == nil) || nans(p.bounds) > 0 {
+		c.noIndex = true // NaN, or a value that nothing short is above
 	}
 	c.index.NullPages = append(c.index.NullPages, empty)
 	c.index.NullCounts = append(c.index.NullCounts, p.nulls)

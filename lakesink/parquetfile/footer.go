@@ -28,7 +28,7 @@ type ColumnSummary struct {
 	Nested bool
 	// Bytes are compressed and include page headers. Values include nulls.
 	Bytes, Values, Nulls, NaNs int64
-	// Lower and Upper are the smallest and largest value in PLAIN form without length, nil if there is none. Cut says
+	// Lower and Upper are the smallest and largest value in PLAIN form without length, nil if there is none; NaN is left out. Cut says
 	// that only the first 64 bytes of a longer value are there.
 	Lower, Upper       []byte
 	LowerCut, UpperCut bool
@@ -125,12 +125,14 @@ func (w *Writer) flushDictionary(l *leaf, m *format.ColumnMetaData) error {
 	return w.write(w.compressed)
 }
 
-// statistics has bounds where they are exact: readers that answer min and max from the footer take them for values.
+// statistics has bounds where they are exact: readers that answer min and max from the footer take them for values. A chunk
+// with NaN has none, as parquet-java leaves them out: for Spark and DuckDB NaN is above every number, and they would not look
+// for it in a chunk whose largest number is too small.
 func (l *leaf) statistics() format.Statistics {
 	s := format.Statistics{NullCount: l.chunk.nulls}
 	lo, loCut := l.chunkBounds.lower()
 	hi, hiCut := l.chunkBounds.upper()
-	if !loCut && !hiCut {
+	if !loCut && !hiCut && nans(l.chunkBounds) == 0 {
 		s.MinValue, s.MaxValue = lo, hi
 	}
 	return s
@@ -178,12 +180,10 @@ func (w *Writer) Close() (*Summary, error) {
 var errClosed = fmt.Errorf("the file is closed")
 
 func (l *leaf) summary() ColumnSummary {
-	c := ColumnSummary{ID: l.id, Path: l.names, Nested: l.maxRep > 0, Bytes: l.file.compressed, Values: l.file.values, Nulls: l.file.nulls}
+	c := ColumnSummary{ID: l.id, Path: l.names, Nested: l.maxRep > 0, Bytes: l.file.compressed, Values: l.file.values, Nulls: l.file.nulls,
+		NaNs: nans(l.file.bounds)}
 	c.Lower, c.LowerCut = l.file.bounds.lower()
 	c.Upper, c.UpperCut = l.file.bounds.upper()
-	if f, ok := l.file.bounds.(*floatBounds); ok {
-		c.NaNs = f.nans
-	}
 	return c
 }
 
