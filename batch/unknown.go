@@ -49,7 +49,11 @@ type Unknown struct {
 
 // Type is the type as the columns have it.
 func (u *Unknown) Type() columns.Type {
-	return columns.Type{Kind: u.Kind, Precision: u.Precision, Scale: u.Scale, Width: u.Width, Fields: Fields(u.Fields)}
+	fields := Fields(u.Fields)
+	if u.Kind == columns.Map && len(fields) == 2 {
+		fields[0].Required = true // a key is never null
+	}
+	return columns.Type{Kind: u.Kind, Precision: u.Precision, Scale: u.Scale, Width: u.Width, Fields: fields}
 }
 
 // Fields is the columns that unknown fields become. None is required.

@@ -28,6 +28,8 @@ type Value struct {
 	JSON            JSONValue `json:"json,omitzero"`
 	// CutFractions drops what is finer than a microsecond in times of avro and protobuf.
 	CutFractions bool `json:"cutFractions,omitempty"`
+	// MaxDepth bounds messages of protobuf within each other.
+	MaxDepth int `json:"maxDepth,omitempty"`
 	// Key says how keys become the column kafka_key.
 	Key Key `json:"key,omitzero"`
 	// DeadLetters is the table, in the catalog of the rows' table, for records that a policy sends there; empty if none does.

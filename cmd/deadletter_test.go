@@ -1,12 +1,15 @@
 package cmd_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sluice/checkpoint"
 )
 
 // lettered is a pipeline whose malformed records are dead letters.
@@ -58,7 +61,9 @@ func TestMalformedRecordsGoToTheTableOfDeadLettersWhole(t *testing.T) {
 	k.produce(t, &kgo.Record{Topic: "orders", Key: []byte{0, 0xff}, Value: []byte(`{"order_id":"x"}`), Timestamp: millis(1_700_000_000_123),
 		Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte("abc")}, {Key: "trace", Value: nil}}})
 	k.say(t, "", `{"order_id":2,"amount":1.555}`, `{"order_id":3}`)
-	p.do(t, "plan").wants(0)
+	if tables := fmt.Sprint(p.do(t, "plan").wants(0).last("plan")["tables"]); !strings.Contains(tables, "name:ops.dead role:deadLetters") {
+		t.Errorf("the plan's tables are %s", tables)
+	}
 	p.run(t).wants(0).has("summary", "rows", 2, "deadLetters", 3, "deadLetterTable", "ops.dead", "reasons.type", 1, "reasons.tombstone", 1, "reasons.lossy", 1).
 		has("batch", "sluice.deadLetters", 3, "sluice.deadLetterFiles", 1)
 	p.proves(t, "proved", 2).has("verify", "deadLetters", 3, "deadLettersFound", 3)
@@ -114,4 +119,118 @@ func TestDeadLettersMayGoToAnotherTableFromTheNextBatch(t *testing.T) {
 	k.say(t, `{`, `{"a":2}`)
 	p.into("ops.other").run(t).wants(0).has("summary", "deadLetterTable", "ops.other")
 	p.proves(t, "proved", 2).has("verify", "deadLetters", 2, "deadLettersFound", 2)
+}
+
+// letter is the line of a verb of deadletter with the flags of the pipeline.
+func (p *pipeline) letter(t testing.TB, verb string, more ...string) *outcome {
+	t.Helper()
+	return call(t, p.environ, slices.Concat([]string{"sluice", "deadletter", verb, "--output", "json"}, p.flags, more)...)
+}
+
+func TestDeadLettersAreListedShownAndReplayed(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := lettered(t, k, "a INT")
+	k.say(t, `{"a":1}`, `{"a":"2"}`, "{\x1b[31m", `{"a":"x"}`)
+	p.run(t)
+	k.say(t, `{"a":"4"}`)
+	p.run(t).has("summary", "deadLetters", 1)
+	listed := p.letter(t, "ls", "--limit", "2").wants(0).last("deadletters")
+	newest := listed["newest"].([]any)
+	if got, want := fmt.Sprint(listed["deadLetters"], listed["byTopic"], listed["byReason"], listed["byBatch"]),
+		"4 [map[deadLetters:4 of:orders]] [map[deadLetters:3 of:type] map[deadLetters:1 of:syntax]] [map[deadLetters:1 of:1] map[deadLetters:3 of:0]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if first, second := at(newest[0], "offset"), at(newest[1], "offset"); len(newest) != 2 || first != 4.0 || second != 3.0 || at(newest[1], "table") != "ops.dead" || at(newest[1], "batch") != 0.0 {
+		t.Errorf("got %v", newest)
+	}
+
+	o := p.letter(t, "show", "--record", "orders-0@2", "--record", "orders-0@1").wants(0)
+	if shown := o.objects("deadletter"); len(shown) != 2 || shown[0]["offset"] != 1.0 || shown[0]["value"] != `{"a":"2"}` || shown[0]["key"] != "k" || shown[1]["reason"] != "syntax" {
+		t.Errorf("got %s", o.stdout)
+	}
+	text := call(t, p.environ, slices.Concat([]string{"sluice", "deadletter", "show"}, p.flags, []string{"--record", "orders-0@2"})...).wants(0).stdout
+	if !strings.Contains(text, `{\x1b[31m`) || strings.Contains(text, "\x1b") || !strings.Contains(text, "orders-0 at offset 2") {
+		t.Errorf("got %q", text)
+	}
+	if newest := p.letter(t, "show").wants(0).objects("deadletter"); len(newest) != 1 || newest[0]["offset"] != 4.0 {
+		t.Errorf("got %v", newest)
+	}
+	p.letter(t, "show", "--record", "orders-0@0").fails(10, "no dead letters", "orders-0@0")
+	for _, wrong := range []string{"orders", "orders@1", "orders-x@1", "orders-0@-1", "-0@1", "@"} {
+		p.letter(t, "show", "--record", wrong).fails(64, "is no record")
+	}
+
+	p.letter(t, "replay").wants(0).has("replay", "deadLetters", 4, "rows", 0, "before", 0, "still", 4, "reasons.type", 3)
+	mended := p.with("--set", "value.json.numbersInText=true")
+	mended.letter(t, "replay").wants(0).has("replay", "deadLetters", 4, "rows", 2, "before", 0, "still", 2, "reasons.syntax", 1, "reasons.format", 1, "table", tableOfTests)
+	mended.letter(t, "replay").wants(0).has("replay", "rows", 0, "before", 2, "still", 2)
+	p.proves(t, "proved", 3).has("verify", "replayed", 2, "deadLetters", 4, "deadLettersFound", 4)
+	p.wantsShown(t, []string{"a", "kafka_offset"}, "1 0", "2 1", "4 4")
+	k.say(t, `{"a":5}`)
+	p.run(t)
+	p.proves(t, "proved", 4)
+}
+
+func TestAReplayWaitsForTheRunThatIsActive(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := lettered(t, k, "a INT")
+	k.say(t, `{`)
+	p.run(t)
+	store, err := checkpoint.OpenStore(t.Context(), p.checkpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := checkpoint.NewLease(store, "another")
+	if _, _, err := lease.Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.letter(t, "replay", "--wait", "0s").fails(11, "another run")
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.letter(t, "replay").wants(0)
+}
+
+func TestDeadLettersOfNoQueryAreAskedAbout(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := lettered(t, k, "a INT")
+	p.letter(t, "ls").fails(10, "no query")
+	plain := typed(t, k, "a INT")
+	plain.run(t)
+	plain.letter(t, "ls").fails(10, "no table of dead letters", "deadLetter.table")
+	for args, wanted := range map[string][]string{
+		"deadletter nothing":      {`unknown command "deadletter nothing"`, "ls, show or replay"},
+		"deadletter ls --recrd x": {"there is no flag --recrd", "sluice deadletter ls --help"},
+		"deadletter replay now":   {"takes no arguments", "sluice deadletter replay --help"},
+	} {
+		o := call(t, nil, append([]string{"sluice"}, strings.Fields(args)...)...).wants(64)
+		for _, want := range wanted {
+			if !strings.Contains(o.stderr, want) {
+				t.Errorf("%s: got %q, want %q", args, o.stderr, want)
+			}
+		}
+	}
+	help := call(t, nil, "sluice", "deadletter").wants(0).stdout
+	for _, want := range []string{"ls", "show", "replay", "decode the dead letters again"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("got\n%s\nwant %s", help, want)
+		}
+	}
+}
+
+// A table that grew since has columns that the job does not name; a field that has none yet is a run's to add.
+func TestAReplayFillsTheColumnsThatTheTableWasGiven(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := lettered(t, k, "a INT").with("--set", "value.onUnknownField=addColumn")
+	k.say(t, `{"a":1}`, `{"a":"2","b":7}`, `{"a":"3","c":true}`)
+	p.run(t).has("summary", "rows", 1, "deadLetters", 2)
+	k.say(t, `{"a":4,"b":8}`)
+	p.run(t)
+	p.with("--set", "value.json.numbersInText=true").letter(t, "replay").wants(0).has("replay", "deadLetters", 2, "rows", 1, "still", 1, "reasons.unknown", 1)
+	p.wantsShown(t, []string{"a", "b", "kafka_offset"}, "1 null 0", "2 7 1", "4 8 3")
+	p.proves(t, "proved", 3).has("verify", "replayed", 1)
 }

@@ -31,6 +31,10 @@ const (
 	demoThird  = 1_500
 	// demoCut is the number of the batch that is cut short.
 	demoCut = demoFirst/demoBatch + 1
+	// demoWrong is how many orders have a mistake.
+	demoWrong = (demoFirst+demoSecond-demo.CarelessFirst-1)/demo.CarelessEvery + 1
+	// demoCure is the line of the job that reads them all the same.
+	demoCure = "  json: {numbersInText: true}\n"
 )
 
 func (p *process) demoCommand() *cli.Command {
@@ -38,7 +42,8 @@ func (p *process) demoCommand() *cli.Command {
 		Name:  "demo",
 		Usage: "the whole story in seconds, with nothing else installed",
 		Description: "Starts a Kafka broker inside of this process, lets orders arrive in it, and runs this program three times as cron would: once undisturbed,\n" +
-			"once until it is killed in the middle of a batch, and once more to go on from there. Then it shows the table and proves that each order is in it once.\n" +
+			"once until it is killed in the middle of a batch, and once more to go on from there. Some orders are malformed and become dead letters, which are\n" +
+			"read again later; at last orders have a field more, which becomes a column. Then it proves that each order is in the table once.\n" +
 			"Everything is in one folder, which is left to look at. The broker listens on the loopback interface alone.\n\n" +
 			"The exit code is not 0 if the proof fails.",
 		Flags: slices.Concat(outputFlags(), []cli.Flag{
@@ -90,7 +95,7 @@ func (p *process) newStory(dir string) (*story, error) {
 	if s.broker, err = demo.Start(); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(s.job, []byte(s.jobFile()), 0o644); err != nil {
+	if err := os.WriteFile(s.job, []byte(s.jobFile("")), 0o644); err != nil {
 		s.broker.Close()
 		return nil, err
 	}
@@ -122,20 +127,28 @@ func makeFolder(dir string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// jobFile is a job as small as they get.
-func (s *story) jobFile() string {
+// jobFile is the job; cure is a line more in its value section, or nothing.
+func (s *story) jobFile(cure string) string {
 	return fmt.Sprintf(`name: orders
 source:
   kafka: {bootstrap.servers: "%s"}
   subscribe: [%s]
   maxOffsetsPerTrigger: %d    # no batch is larger
+value:
+  format: json
+  schema: |
+    order_id STRING NOT NULL, customer_id STRING, amount DECIMAL(18,2) NOT NULL, currency STRING,
+    event_time TIMESTAMP, address STRUCT<city: STRING, zip: STRING>, items ARRAY<STRUCT<sku: STRING, qty: INT>>
+  onMalformed: deadLetter       # what is no row of the schema goes to a table of its own
+  onUnknownField: addColumn     # a field that the schema lacks becomes a column
+%sdeadLetter: {table: sales.orders_dead_letter}
 sink:
   iceberg:
     catalog: {warehouse: lake}  # a folder beside this file
     table: sales.orders         # created by the first run
 run:
   lease: 2s                     # after a crash the next run waits so long; 15s by default
-`, s.broker.Addr(), demo.Topic, demoBatch)
+`, s.broker.Addr(), demo.Topic, demoBatch, cure)
 }
 
 // entry is the file of the batch that is cut short in a folder of the checkpoint.
@@ -145,7 +158,7 @@ func (s *story) entry(folder string) string {
 
 // tell goes through the steps.
 func (s *story) tell(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{s.setUp, s.firstRun, s.secondRun, s.explain, s.thirdRun, s.look, s.prove, s.next} {
+	for _, step := range []func(context.Context) error{s.setUp, s.firstRun, s.secondRun, s.explain, s.thirdRun, s.look, s.letters, s.cure, s.prove, s.next} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -154,7 +167,7 @@ func (s *story) tell(ctx context.Context) error {
 }
 
 func (s *story) setUp(ctx context.Context) error {
-	if err := s.broker.Arrive(ctx, demoFirst); err != nil {
+	if err := s.broker.Arrive(ctx, demoFirst, demo.Careless); err != nil {
 		return err
 	}
 	detail := []string{
@@ -162,7 +175,7 @@ func (s *story) setUp(ctx context.Context) error {
 		fmt.Sprintf("and %s orders have arrived, such as", thousands(demoFirst)), "",
 		"  " + string(demo.OrderOf(0).Value), "",
 		"This is the whole job, " + s.job + ":", ""}
-	for line := range strings.Lines(s.jobFile()) {
+	for line := range strings.Lines(s.jobFile("")) {
 		detail = append(detail, "  "+strings.TrimSuffix(line, "\n"))
 	}
 	return s.show(&progress.Demo{Title: "A topic with orders, and a job", Detail: detail})
@@ -177,7 +190,7 @@ func (s *story) firstRun(ctx context.Context) error {
 // secondRun is cut short by an event that can only happen in the middle of the batch: its plan is in the checkpoint,
 // and the run asks for the last partition's records, having asked for the others.
 func (s *story) secondRun(ctx context.Context) error {
-	if err := s.broker.Arrive(ctx, demoSecond); err != nil {
+	if err := s.broker.Arrive(ctx, demoSecond, demo.Careless); err != nil {
 		return err
 	}
 	asked := 0
@@ -207,20 +220,37 @@ func (s *story) explain(context.Context) error {
 }
 
 func (s *story) thirdRun(ctx context.Context) error {
-	if err := s.broker.Arrive(ctx, demoThird); err != nil {
+	if err := s.broker.Arrive(ctx, demoThird, demo.WithChannel); err != nil {
 		return err
 	}
 	return s.do(ctx, scene{title: "Cron starts the third run",
 		detail: []string{
 			fmt.Sprintf("%s more orders have arrived. This run waits 2 s, until the dead run's lease has run out. Then it replays", thousands(demoThird)),
-			fmt.Sprintf("batch %d as it was planned: the same offsets, and none of the new ones. Those come in the batches after it.", demoCut)},
+			fmt.Sprintf("batch %d as it was planned: the same offsets, and none of the new ones. Those come in the batches after it, and", demoCut),
+			"have a field that the schema lacks, channel: the table gets the column before it gets the rows."},
 		args: []string{"run", "--job", s.job}})
 }
 
 func (s *story) look(ctx context.Context) error {
 	return s.do(ctx, scene{title: "What is in the table",
-		detail: []string{"A record is a row. Key and value are as they were sent, beside them stands where they came from."},
-		args:   []string{"peek", "--job", s.job, "--limit", "4", "--columns", "partition,offset,timestamp,key,value"}})
+		detail: []string{"A record is a row, and beside its columns stands where it came from."},
+		args:   []string{"peek", "--job", s.job, "--limit", "4", "--columns", "order_id,amount,event_time,channel,kafka_partition,kafka_offset"}})
+}
+
+func (s *story) letters(ctx context.Context) error {
+	return s.do(ctx, scene{title: fmt.Sprintf("%d orders are no rows", demoWrong),
+		detail: []string{"Their producer wrote the amount as text. They held nothing up, and nothing of them is lost: each is a dead letter, with the reason."},
+		args:   []string{"deadletter", "ls", "--job", s.job}})
+}
+
+// cure makes the job read what is text, and has the dead letters read again.
+func (s *story) cure(ctx context.Context) error {
+	if err := os.WriteFile(s.job, []byte(s.jobFile(demoCure)), 0o644); err != nil {
+		return err
+	}
+	return s.do(ctx, scene{title: "The job takes them after all",
+		detail: []string{"The job has a line more now, under value:", "", demoCure[:len(demoCure)-1], "", "With it the dead letters can be read again. Each becomes a row once, however often this is done."},
+		args:   []string{"deadletter", "replay", "--job", s.job}})
 }
 
 func (s *story) prove(ctx context.Context) error {
@@ -234,10 +264,10 @@ func (s *story) next(context.Context) error {
 	if s.hold {
 		broker = "The broker runs until Ctrl-C. In another terminal try: " + s.name + " status --job " + s.job
 	}
-	title := fmt.Sprintf("Done in %.1f s: %s orders, a run that was killed, and each order is in the table once", time.Since(s.began).Seconds(), thousands(s.broker.Arrived()))
+	title := fmt.Sprintf("Done in %.1f s: %s orders, a run that was killed, a mistake, a new field, and each order is in the table once", time.Since(s.began).Seconds(), thousands(s.broker.Arrived()))
 	return s.show(&progress.Demo{Title: title, Detail: []string{broker},
 		Next: []string{
-			"Look around: " + s.dir + " (lake/sales.db is the table, lake/_checkpoints is what sluice remembers)",
+			"Look around: " + s.dir + " (lake/sales.db has the tables, lake/_checkpoints is what sluice remembers)",
 			"Look at a topic of yours: " + s.name + " peek --bootstrap-servers broker:9092 --subscribe my-topic",
 			"Drain it into a table: " + s.name + " run --bootstrap-servers broker:9092 --subscribe my-topic --warehouse /data/lake --table sales.my_topic",
 			"Do that on a schedule: examples/cron",

@@ -51,18 +51,18 @@ func TestTheDemoTellsTheWholeStoryInObjects(t *testing.T) {
 		"step 3", "batch 3 of 2000 replayed false",
 		"step 4",
 		"step 5", "batch 4 of 2000 replayed true", "batch 5 of 2000 replayed false", "batch 6 of 500 replayed false", "summary",
-		"step 6", "peek", "step 7", "verify", "step 8"}
+		"step 6", "peek", "step 7", "deadletters", "step 8", "replay", "step 9", "verify", "step 10"}
 	if !slices.Equal(order, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(order, "\n"), strings.Join(want, "\n"))
 	}
-	o.has("verify", "ok", true, "rows", 12500, "duplicates", 0, "missing", 0, "batches", 7)
+	o.has("verify", "ok", true, "rows", 12500, "duplicates", 0, "missing", 0, "batches", 7, "deadLetters", 7, "replayed", 7)
 	steps := o.objects("demo")
-	for _, step := range []int{2, 3, 5, 6, 7} {
+	for _, step := range []int{2, 3, 5, 6, 7, 8, 9} {
 		if command, _ := steps[step-1]["command"].(string); !strings.HasPrefix(command, "sluice ") || !strings.Contains(command, filepath.Join(dir, "orders.yaml")) {
 			t.Errorf("step %d: got command %q", step, command)
 		}
 	}
-	if next := fmt.Sprint(steps[7]["next"]); !strings.Contains(next, "rm -r "+dir) {
+	if next := fmt.Sprint(steps[9]["next"]); !strings.Contains(next, "rm -r "+dir) {
 		t.Errorf("got %s, want it to say how to remove %s", next, dir)
 	}
 	// The folder is left, and the commands that were shown work on it.
@@ -73,7 +73,7 @@ func TestTheDemoAsText(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	o := tellDemo(t, nil, "--dir", dir).wants(0)
 	for _, part := range []string{"1. A topic with orders, and a job\n", "   $ sluice run --job " + dir + "/orders.yaml\n", "\n     Killed\n", "batch 4, replayed: 2,000 records",
-		"   $ sluice verify --source --job ", "ok, every row is there once", "12,500", "rm -r " + dir} {
+		"   $ sluice verify --source --job ", "ok, every row is there once", "12,500", "7 new rows of 7 dead letters", "channel", "rm -r " + dir} {
 		if !strings.Contains(o.stdout, part) {
 			t.Errorf("%q is missing in\n%s", part, o.stdout)
 		}
@@ -114,7 +114,7 @@ func TestADemoWhoseProofFailsFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	var stdout, stderr lockedBuffer
 	removed := ""
-	out := &onLine{&stdout, `"step":7`, func() {
+	out := &onLine{&stdout, `"step":9`, func() {
 		files, err := filepath.Glob(filepath.Join(dir, "lake", "sales.db", "orders", "data", "*.parquet"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no data files: %v", err)
@@ -138,7 +138,7 @@ func TestASignalEndsTheDemoAndWhatItStarted(t *testing.T) {
 	}{
 		{`"step":2`, syscall.SIGTERM, nil, 143},
 		{`"batchId":1`, os.Interrupt, nil, 130},
-		{`"step":8`, os.Interrupt, []string{"--hold"}, 0}, // the end that it is meant to have
+		{`"step":10`, os.Interrupt, []string{"--hold"}, 0}, // the end that it is meant to have
 	} {
 		dir := filepath.Join(t.TempDir(), "demo")
 		p := child(append([]string{"sluice", "demo", "--output", "json", "--dir", dir}, c.flags...)...)

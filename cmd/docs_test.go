@@ -49,8 +49,8 @@ func documentation(t *testing.T) (samples map[string]map[string]any, fields map[
 	return samples, fields
 }
 
-// named are maps whose entries are called after something of the user's.
-var named = []string{"startOffset", "endOffset", "began", "latestOffset", "foreign", "libraries", "rows"}
+// named are maps whose entries are called after something of the user's, or of the records.
+var named = []string{"startOffset", "endOffset", "began", "latestOffset", "foreign", "libraries", "rows", "reasons"}
 
 // paths collects the paths of all fields below v, those of a list's elements under name[].
 func paths(v any, path string, into map[string]bool) {
@@ -97,6 +97,12 @@ func printed(t *testing.T) map[string][]map[string]any {
 	add(p.with("--subscribe", "nothing-there").do(t, "run"))
 	add(p.with("--subscribe", "nothing-there").do(t, "validate"))
 	add(call(t, nil, "sluice", "version", "--output", "json").wants(0))
+	letters := embedded(t, "orders")
+	letters.say(t, `{"a":1}`, `{"a":"2"}`, `{`)
+	l := lettered(t, letters, "a INT")
+	for _, o := range []*outcome{l.run(t), l.do(t, "verify"), l.do(t, "plan"), l.letter(t, "ls"), l.letter(t, "show"), l.with("--set", "value.json.numbersInText=true").letter(t, "replay")} {
+		add(o.wants(0))
+	}
 	return objects
 }
 

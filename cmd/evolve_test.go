@@ -124,3 +124,31 @@ func (p *pipeline) schema(t testing.TB) *iceberg.Schema {
 	}
 	return tbl.Schema()
 }
+
+// With a registry the newest schema of the subject brings columns before the first record does, and the schema that a
+// record was written with brings what the newest does not have. Records of older schemas have null there, also where the
+// new field is not nullable: older records do not have it.
+func TestATableGrowsWithItsRegistry(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	schema := func(more string) string {
+		return `{"type":"record","name":"Order","fields":[{"name":"id","type":"int"}` + more + `]}`
+	}
+	v1 := r.register("orders-value", "AVRO", schema(""))
+	p := registered(t, k, r, "avro").with("--set", "value.onUnknownField=addColumn")
+	k.say(t, framedBy(v1, datum(1)))
+	p.run(t).has("summary", "rows", 1)
+	v2 := r.register("orders-value", "AVRO", schema(`,{"name":"total","type":"long"},{"name":"note","type":["null","string"]}`))
+	k.say(t, framedBy(v1, datum(2)), framedBy(v2, datum(3, 30, 0)))
+	o := p.do(t, "plan").wants(0)
+	if got := fmt.Sprint(o.last("plan")["changes"]); got != "[add total long add note string]" {
+		t.Errorf("the plan says %s", got)
+	}
+	p.do(t, "validate").wants(0)
+	p.run(t).has("summary", "rows", 2)
+	elsewhere := r.register("other-value", "AVRO", schema(`,{"name":"place","type":{"type":"record","name":"P","fields":[{"name":"x","type":"double"}]}},{"name":"total","type":"int"}`))
+	k.say(t, framedBy(elsewhere, append(append(datum(4), make([]byte, 8)...), datum(40)...)), framedBy(v2, datum(5, 50, 1, "n")))
+	p.run(t).has("summary", "rows", 2).mentions("add place struct<x: double>")
+	p.wantsShown(t, []string{"id", "total", "note", "place"}, `1 null null null`, `2 null null null`, `3 30 null null`, `4 40 null {"x":0}`, `5 50 "n" null`)
+	p.proves(t, "proved", 5)
+}

@@ -63,6 +63,9 @@ var unheeded = map[string][]string{
 	"status": ofRun,
 	"verify": slices.Concat(ofRun, ofStart, []string{"value."}),
 	"peek":   slices.Concat(ofRun, ofStart, []string{"name", "checkpoint"}),
+	"ls":     slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
+	"show":   slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
+	"replay": slices.Concat(ofStart, []string{"source.maxOffsetsPerTrigger", "source.minPartitions", "retain", "run.maxBatches", "run.maxDuration", "run.grace"}),
 	"infer":  slices.Concat(ofRun, ofStart, []string{"name", "checkpoint", "sink.", "value.format", "value.schema", "source.includeHeaders", "memory"}),
 }
 

@@ -57,7 +57,7 @@ func (p *process) app() *cli.App {
 		Name:        "sluice",
 		Usage:       "drain what is in Kafka now into an Iceberg table, exactly once, and exit",
 		Description: "Each run reads everything that was in Kafka when it started, in batches no larger than you allow, writes each batch to the table exactly once, and exits.\n\nTry it without anything else:   sluice demo\n\nWhat a job needs comes from flags, from a file (--job), or from variables: SLUICE_ and a key's path, as in SLUICE_SOURCE_SUBSCRIBE=orders.",
-		Commands: []*cli.Command{p.runCommand(), p.planCommand(), p.statusCommand(), p.verifyCommand(), p.validateCommand(), p.peekCommand(),
+		Commands: []*cli.Command{p.runCommand(), p.planCommand(), p.statusCommand(), p.verifyCommand(), p.validateCommand(), p.peekCommand(), p.deadLetterCommand(),
 			p.schemaCommand(), p.demoCommand(), p.versionCommand(), helpCommand()},
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagVersion, Aliases: []string{"v"}, Usage: "show the version, as sluice version does"}, cli.HelpFlag},
 		Writer: p.stdout, ErrWriter: p.stderr,
@@ -104,7 +104,7 @@ func (u *usage) Hint() string  { return u.hint }
 func usageError(c *cli.Context, err error, _ bool) error {
 	name := "sluice"
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != c.App.Name {
-		name += " " + c.Command.Name
+		name += " " + commandName(c.Command)
 	}
 	hint := "see " + name + " --help"
 	if typed, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
@@ -115,6 +115,15 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		}
 	}
 	return &usage{err, hint}
+}
+
+// commandName is what is typed after the program's name to call a command.
+func commandName(c *cli.Command) string {
+	_, name, ok := strings.Cut(c.HelpName, " ")
+	if !ok {
+		return c.Name
+	}
+	return name
 }
 
 // meantFlag says what a flag that does not exist was probably meant to be; empty if nothing is near.
@@ -189,7 +198,7 @@ func noArguments(c *cli.Context) error {
 		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, word), "a flag that is true or false takes its value after =, as in --include-headers=" + word}
 	}
 	if c.Args().Present() {
-		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, c.Args().First()), "is a flag missing before it? see sluice " + c.Command.Name + " --help"}
+		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, c.Args().First()), "is a flag missing before it? see sluice " + commandName(c.Command) + " --help"}
 	}
 	return nil
 }

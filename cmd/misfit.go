@@ -16,11 +16,8 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 	if !o.Table.Exists || o.Refusal != nil || o.Replay == nil && o.Next == nil {
 		return nil
 	}
-	if err := l.settle(ctx); err != nil {
-		return err
-	}
 	headers := l.job.Source.IncludeHeaders
-	value, err := l.valueFor(o.Table)
+	value, err := l.valueFor(ctx, o.Table)
 	if err != nil {
 		return err
 	}
@@ -54,7 +51,10 @@ func (l *pipeline) takes(ctx context.Context, value batch.Value, headers bool) e
 }
 
 // valueFor is how the next batch reads values: as the job says, and with addColumn with the columns that the table has besides.
-func (l *pipeline) valueFor(table *batch.Table) (batch.Value, error) {
+func (l *pipeline) valueFor(ctx context.Context, table *batch.Table) (batch.Value, error) {
+	if err := l.settle(ctx); err != nil {
+		return batch.Value{}, err
+	}
 	value := l.settled()
 	if !altersTable(value) {
 		return value, nil
@@ -64,10 +64,7 @@ func (l *pipeline) valueFor(table *batch.Table) (batch.Value, error) {
 
 // showRows adds what records become to a plan, and what the table has otherwise.
 func (l *pipeline) showRows(ctx context.Context, shown *progress.Plan, o *runner.Outlook) error {
-	if err := l.settle(ctx); err != nil {
-		return err
-	}
-	value, err := l.valueFor(o.Table)
+	value, err := l.valueFor(ctx, o.Table)
 	if err != nil {
 		return err
 	}

@@ -67,33 +67,40 @@ func (l *pipeline) ask(ctx context.Context) error {
 	return nil
 }
 
-// narrow leaves out columns that the table does not have: somebody has registered a schema with more fields, which is no
-// reason to stop. What becomes of records with these is value.onUnknownField's business.
+// narrow makes the columns those that the table has: somebody has registered a schema with more fields, or with a long
+// where an int was, which is no reason to stop. What becomes of records with such fields is value.onUnknownField's business,
+// and a number that has no room is malformed. Where records may alter the table, wider types do so, too.
 func (l *pipeline) narrow(ctx context.Context) error {
 	value := *l.value
 	d, err := l.newDecoder(value, false)
 	if err != nil {
 		return err
 	}
-	had, lacking, err := l.sink.Within(ctx, d.Schema())
-	if err != nil || len(lacking) == 0 {
+	held, err := l.sink.Within(ctx, d.Schema(), !altersTable(value))
+	if err != nil || len(held.Lacking)+len(held.Narrower) == 0 {
 		return err
 	}
-	value.Schema, value.Key.Type = decode.Narrow(value, had)
+	value.Schema, value.Key.Type = decode.Narrow(value, held.Columns)
 	if problems := decode.Problems(value); value.Schema == "" && l.value.Schema != "" || len(problems) > 0 {
 		return nil // what the table lacks then is for a human
 	}
-	l.value, l.lacking = &value, lacking
+	l.value, l.held = &value, held
 	return nil
 }
 
-// leftOut tells of columns that the newest schema has and the table has not; empty if there are none.
+// leftOut tells of what the newest schema has and the table has not; empty if there is nothing.
 func (l *pipeline) leftOut() string {
-	if len(l.lacking) == 0 {
+	if l.held == nil {
 		return ""
 	}
-	return fmt.Sprintf("the newest schema in the registry (%s) has fields that the table has no column for, so that they are unknown fields: %s",
-		strings.Join(l.subjects, ", "), strings.Join(l.lacking, ", "))
+	var parts []string
+	if len(l.held.Lacking) > 0 {
+		parts = append(parts, "has fields that the table has no column for, so that they are unknown fields: "+strings.Join(l.held.Lacking, ", "))
+	}
+	if len(l.held.Narrower) > 0 {
+		parts = append(parts, "has wider types than the table, whose columns take the numbers that fit: "+strings.Join(l.held.Narrower, ", "))
+	}
+	return fmt.Sprintf("the newest schema in the registry (%s) %s", strings.Join(l.subjects, ", "), strings.Join(parts, "; it "))
 }
 
 // newest is what follows from the newest schema of a subject.

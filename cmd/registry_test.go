@@ -1,134 +1,15 @@
 package cmd_test
 
 import (
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
 )
-
-// schemaRegistry speaks Confluent's protocol, as much of it as reading takes: schemas by id, and the newest of a subject.
-// Whatever else it is asked is an error of the test.
-type schemaRegistry struct {
-	*httptest.Server
-	mu       sync.Mutex
-	schemas  map[string]map[string]any
-	subjects map[string]map[string]any
-	down     bool
-	asked    map[string]int
-	t        testing.TB
-}
-
-func newSchemaRegistry(t testing.TB) *schemaRegistry {
-	t.Helper()
-	r := &schemaRegistry{t: t, schemas: map[string]map[string]any{}, subjects: map[string]map[string]any{}, asked: map[string]int{}}
-	r.Server = httptest.NewServer(r)
-	t.Cleanup(r.Close)
-	return r
-}
-
-// register makes a schema the newest of its subject.
-func (r *schemaRegistry) register(subject, kind, text string, references ...map[string]any) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	id := len(r.schemas) + 1
-	version := 1
-	if before := r.subjects[subject]; before != nil {
-		version = before["version"].(int) + 1
-	}
-	body := map[string]any{"schema": text, "schemaType": kind, "references": references}
-	r.schemas[fmt.Sprint(id)] = body
-	r.subjects[subject] = map[string]any{"subject": subject, "version": version, "id": id, "schema": text, "schemaType": kind, "references": references}
-	r.subjects[fmt.Sprintf("%s/%d", subject, version)] = r.subjects[subject]
-	return id
-}
-
-func (r *schemaRegistry) fail(down bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.down = down
-}
-
-func (r *schemaRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asked[q.URL.Path]++
-	if user, password, _ := q.BasicAuth(); user != "etl" || password != "hunter2" {
-		r.t.Errorf("%s came from %q", q.URL, user)
-	}
-	var body map[string]any
-	switch parts := strings.Split(strings.Trim(q.URL.Path, "/"), "/"); {
-	case r.down:
-		http.Error(w, `{"error_code":50003,"message":"no leader"}`, http.StatusServiceUnavailable)
-		return
-	case len(parts) == 3 && parts[0] == "schemas" && parts[1] == "ids":
-		body = r.schemas[parts[2]]
-	case len(parts) == 4 && parts[0] == "subjects" && parts[2] == "versions" && parts[3] == "latest":
-		body = r.subjects[parts[1]]
-	case len(parts) == 4 && parts[0] == "subjects" && parts[2] == "versions":
-		body = r.subjects[parts[1]+"/"+parts[3]]
-	default:
-		r.t.Errorf("nobody asks a registry for %s", q.URL)
-	}
-	w.Header().Set("Content-Type", "application/vnd.schemaregistry.v1+json")
-	if body == nil {
-		w.WriteHeader(http.StatusNotFound)
-		body = map[string]any{"error_code": 40403, "message": "Schema not found"}
-	}
-	if err := json.NewEncoder(w).Encode(body); err != nil {
-		r.t.Error(err)
-	}
-}
-
-// registered is a pipeline of values in a format whose schemas are in the registry.
-func registered(t testing.TB, k *kafka, r *schemaRegistry, format string) *pipeline {
-	t.Helper()
-	return newPipeline(t, k).with("--value-format", format, "--schema-registry-url", r.URL, "--set", "schemaRegistry.max.retries=0").
-		inEnvironment("SLUICE_SCHEMAREGISTRY_BASIC_AUTH_USER_INFO=etl:hunter2")
-}
-
-// inEnvironment writes a variable's value into the job, as a secret has no flag.
-func (p *pipeline) inEnvironment(pair string) *pipeline {
-	q := *p
-	q.environ = append(append([]string{}, p.environ...), pair)
-	return &q
-}
-
-// mentions fails the test unless stdout or stderr has all of the parts.
-func (o *outcome) mentions(parts ...string) *outcome {
-	o.t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(o.stdout+o.stderr, part) {
-			o.t.Errorf("%s\ngot\n%s\n%s\nwant %q", o.line, o.stdout, o.stderr, part)
-		}
-	}
-	return o
-}
-
-// datum is Avro: integers as zigzag varints, text with its length before it.
-func datum(values ...any) []byte {
-	var out []byte
-	for _, v := range values {
-		switch v := v.(type) {
-		case int:
-			out = binary.AppendVarint(out, int64(v))
-		case string:
-			out = append(binary.AppendVarint(out, int64(len(v))), v...)
-		}
-	}
-	return out
-}
-
-func framedBy(id int, value []byte) string {
-	return string(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(id)), value...))
-}
 
 const (
 	avroV1 = `{"type":"record","name":"Order","fields":[{"name":"id","type":"long","doc":"as the shop knows it"},{"name":"name","type":["null","string"]}]}`
@@ -150,7 +31,7 @@ func TestAnAvroTopicBecomesColumnsByItsRegistry(t *testing.T) {
 	}
 	p.run(t).has("summary", "rows", 2, "nulled", 0)
 	p.wantsShown(t, avroColumns, `1 "a" 0`, `9007199254740991 null 1`)
-	if f, _ := p.table(t).Schema().FindFieldByName("id"); f.Doc != "as the shop knows it" || !f.Required {
+	if f, _ := p.table(t).Schema().FindFieldByName("id"); f.Doc != "as the shop knows it" || f.Required {
 		t.Errorf("got %+v", f)
 	}
 
@@ -189,6 +70,23 @@ func TestAReplayMakesTheRowsThatWerePlannedWhateverTheRegistrySaysNow(t *testing
 	k.say(t, framedBy(v1, datum(3, 1, "c")))
 	p.run(t).has("summary", "batches", 2, "rows", 3)
 	p.wantsShown(t, avroColumns, `1 "a" 0`, `2 null 1`, `3 null 2`) // the third has the columns of the newest schema
+	p.proves(t, "proved", 3)
+}
+
+// Most topics hold records that are older than the newest schema, and lack fields that it requires.
+func TestRecordsOfOlderSchemasAreRowsToo(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"old","type":"string"}]}`)
+	v2 := r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"tags","type":{"type":"array","items":"string"},"default":[]}]}`)
+	p := registered(t, k, r, "avro")
+	k.say(t, framedBy(v1, datum(1, "o")), framedBy(v2, datum(2, 1, "t", 0)))
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, []string{"id", "tags"}, `1 null`, `2 ["t"]`)
+	v3 := r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"tags","type":{"type":"array","items":["null","string"]}}]}`)
+	k.say(t, framedBy(v3, datum(1, 0, 0)))
+	p.run(t).has("summary", "rows", 1)
+	p.wantsShown(t, []string{"id", "tags"}, `1 null`, `2 ["t"]`, `null [null]`)
 	p.proves(t, "proved", 3)
 }
 
@@ -234,6 +132,14 @@ func TestProtobufAndJSONByTheirRegistry(t *testing.T) {
 	k.say(t, framedBy(99, []byte(`{"id":1}`)))
 	p.run(t).has("summary", "rows", 1)
 	p.wantsShown(t, []string{"id"}, `1`)
+
+	k = embedded(t, "orders")
+	r.register("orders-value", "JSON", `{"type":"object","properties":{"id":{"type":"integer"},"at":{"type":"string","format":"date-time"}},"required":["id"]}`)
+	r.register("orders-key", "JSON", `{"type":"string"}`)
+	p = registered(t, k, r, "json").with("--set", "value.framing=confluent", "--key-format", "json", "--set", "key.framing=confluent")
+	k.produce(t, &kgo.Record{Topic: "orders", Key: []byte(framedBy(99, []byte(`"k"`))), Value: []byte(framedBy(99, []byte(`{"id":1,"at":"2026-01-02T03:04:05Z"}`)))})
+	p.run(t).has("summary", "rows", 1)
+	p.wantsShown(t, []string{"id", "at", "kafka_key"}, `1 "2026-01-02T03:04:05.000000Z" "k"`)
 }
 
 // Header-carried ids need the headers of records, though the rows have no column for them.
@@ -285,14 +191,102 @@ func TestAvroAndProtobufWithSchemasOfTheJob(t *testing.T) {
 	p.proves(t, "proved", 3)
 }
 
-// A schema file of JSON values may be an Avro schema, whose columns they then have.
-func TestJSONWithTheColumnsOfAnAvroSchema(t *testing.T) {
+func TestJSONWithTheColumnsOfAnotherLanguage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "order.avsc", avroV1)
-	k := embedded(t, "orders")
-	p := newPipeline(t, k).with("--value-format", "json", "--set", "value.schemaFile="+filepath.Join(dir, "order.avsc"))
-	k.say(t, `{"id":1,"name":"a"}`)
+	for name, text := range map[string]string{"order.avsc": avroV1, "order.json": `{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":["string","null"]}}}`, "order.ddl": "id BIGINT, name STRING"} {
+		write(t, dir, name, text)
+		k := embedded(t, "orders")
+		p := newPipeline(t, k).with("--value-format", "json", "--set", "value.schemaFile="+filepath.Join(dir, name))
+		k.say(t, `{"id":1,"name":"a"}`)
+		p.run(t).has("summary", "rows", 1)
+		p.wantsShown(t, avroColumns, `1 "a" 0`)
+	}
+	file := write(t, dir, "wrong.json", `{"type":"arry"}`)
+	newPipeline(t, &kafka{addr: "nobody.invalid:9092"}).with("--value-format", "json", "--set", "value.schemaFile="+file).do(t, "run").fails(64, "value.schemaFile: ", "no type arry")
+}
+
+// Integers that become long are the most usual change of a schema; the table has room for most of them.
+func TestAWiderTypeIsTakenAsFarAsItFits(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	schema := func(kind string) string {
+		return `{"type":"record","name":"Order","fields":[{"name":"id","type":"` + kind + `"}]}`
+	}
+	v1 := r.register("orders-value", "AVRO", schema("int"))
+	p := registered(t, k, r, "avro")
+	k.say(t, framedBy(v1, datum(1)))
 	p.run(t).has("summary", "rows", 1)
-	p.wantsShown(t, avroColumns, `1 "a" 0`)
+	v2 := r.register("orders-value", "AVRO", schema("long"))
+	k.say(t, framedBy(v2, datum(2)), framedBy(v1, datum(3)))
+	p.do(t, "plan").wants(0).mentions("wider types")
+	p.run(t).has("summary", "rows", 2)
+	k.say(t, framedBy(v2, datum(1<<40)))
+	p.do(t, "run").fails(14, "orders-0 at offset 3", "overflow")
+	wider := p.with("--set", "value.onUnknownField=addColumn")
+	wider.run(t).has("summary", "rows", 1)
+	wider.wantsShown(t, []string{"id"}, `1`, `2`, `3`, `1099511627776`)
+	wider.proves(t, "proved", 4)
+}
+
+// A field that a producer registers becomes a column with the first record that is written with it; those of before have
+// null there.
+func TestAFieldThatIsRegisteredBecomesAColumn(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", avroV1)
+	p := registered(t, k, r, "avro").with("--set", "value.onUnknownField=addColumn")
+	k.say(t, framedBy(v1, datum(1, 1, "a")))
+	p.run(t).has("summary", "rows", 1)
+	v2 := r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"tag","type":"string"},{"name":"name","type":["null","string"]},
+		{"name":"address","type":{"type":"record","name":"Address","fields":[{"name":"zip","type":"string"}]}}]}`)
+	p.do(t, "plan").wants(0)
+	k.say(t, framedBy(v1, datum(2, 0)), framedBy(v2, datum(3, "t", 1, "c", "50667")))
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, append(avroColumns, "tag", "address"), `1 "a" 0 null null`, `2 null 1 null null`, `3 "c" 2 "t" {"zip":"50667"}`)
+	k.say(t, framedBy(v2, datum(4, "u", 0, "1")), framedBy(v1, datum(5, 0)))
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, append(avroColumns, "tag"), `1 "a" 0 null`, `2 null 1 null`, `3 "c" 2 "t"`, `4 null 3 "u"`, `5 null 4 null`)
+	p.proves(t, "proved", 5)
+}
+
+// What no schema of the registry reads into the columns is a dead letter, with its bytes and the reason.
+func TestRecordsThatTheirSchemaDoesNotReadAreDeadLetters(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	v1 := r.register("orders-value", "AVRO", avroV1)
+	p := registered(t, k, r, "avro").with("--set", "value.onMalformed=deadLetter", "--set", "value.onUnknownField=deadLetter").into("ops.dead")
+	k.say(t, framedBy(v1, datum(1, 1, "a")), `{"id":2}`)
+	p.run(t).has("summary", "rows", 1, "deadLetters", 1)
+	v2 := r.register("orders-value", "AVRO", avroV2)
+	other := r.register("orders-value", "AVRO", `{"type":"record","name":"Order","fields":[{"name":"id","type":"string"}]}`)
+	r.register("orders-value", "AVRO", avroV1)
+	k.say(t, framedBy(v2, datum(3, "t", 0)), framedBy(other, datum("4")), framedBy(v1, datum(5, 0)))
+	p.run(t).has("summary", "rows", 1, "deadLetters", 2)
+	p.wantsShown(t, avroColumns, `1 "a" 0`, `5 null 4`)
+	got := p.letters(t, "kafka_offset", "error_class")
+	slices.Sort(got)
+	if want := []string{"1 | framing", "2 | unknown", "3 | schema"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.proves(t, "proved", 2)
+}
+
+// What protoc makes of a .proto file is read as the file is.
+func TestProtobufWithADescriptorSet(t *testing.T) {
+	t.Parallel()
+	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+	}
+	set, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{Name: proto.String("order.proto"), Package: proto.String("shop"), Syntax: proto.String("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Order"), Field: []*descriptorpb.FieldDescriptorProto{
+			field("id", 1, descriptorpb.FieldDescriptorProto_TYPE_INT64), field("name", 2, descriptorpb.FieldDescriptorProto_TYPE_STRING)}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := embedded(t, "orders")
+	p := newPipeline(t, k).with("--value-format", "protobuf", "--set", "value.schemaFile="+write(t, t.TempDir(), "order.desc", string(set)))
+	k.say(t, "\x08\x07\x12\x01a", "\x12\x00")
+	p.run(t).has("summary", "rows", 2)
+	p.wantsShown(t, avroColumns, `7 "a" 0`, `0 "" 1`)
 }

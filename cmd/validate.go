@@ -198,10 +198,7 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 	if !table.Exists {
 		return true, l.sink.TableName() + " is not there yet; the first run creates it", nil
 	}
-	if err := l.settle(ctx); err != nil {
-		return true, "", err
-	}
-	value, err := l.valueFor(table)
+	value, err := l.valueFor(ctx, table)
 	if err == nil {
 		err = l.takes(ctx, value, l.job.Source.IncludeHeaders)
 	}

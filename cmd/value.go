@@ -42,6 +42,9 @@ func givenValue(v *job.Value) batch.Value {
 			MaxDepth: int(v.JSON.MaxDepth), NumbersInText: v.JSON.NumbersInText, CutFractions: v.JSON.CutFractions}
 	}
 	value.CutFractions = v.Format == decode.FormatAvro && v.AvroCutFractions || v.Format == decode.FormatProtobuf && v.ProtobufCutFractions
+	if v.Format == decode.FormatProtobuf {
+		value.MaxDepth = int(v.ProtobufMaxDepth)
+	}
 	if schema, err := ddl.Parse(value.Schema); err == nil { // what is wrong in it is reported as it was written
 		value.Schema = ddl.Format(schema)
 	}

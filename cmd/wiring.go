@@ -40,10 +40,11 @@ type pipeline struct {
 	// registry is nil where the job names none; decoders asks it.
 	registry *registry.Client
 	decoders decode.Maker
-	// value is what settle settled, subjects are what it follows from, and lacking is what they have and the table has not.
-	value             *batch.Value
-	subjects, lacking []string
-	narrowed          bool
+	// value is what settle settled, subjects are what it follows from; held is what the table has of it, nil if that is all.
+	value    *batch.Value
+	subjects []string
+	held     *lakesink.Held
+	narrowed bool
 }
 
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.

@@ -1,6 +1,7 @@
 package decode_test
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/big"
@@ -27,22 +28,29 @@ func examples(t *testing.T, section string) []documented {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, ok := strings.Cut(string(text), "\n## "+section+"\n")
+	_, part, ok := strings.Cut(string(text), "# "+section+"\n")
 	if !ok {
 		t.Fatalf("there is no section %s", section)
 	}
 	part, _, _ = strings.Cut(part, "\n## ")
 	part, _, _ = strings.Cut(part, "\n### ")
 	var found []documented
+	inside := false
 	for line := range strings.Lines(part) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		switch {
-		case !strings.HasPrefix(line, "| ") || cells[0] == "what" || len(cells) == 2: // no example
+		case strings.HasPrefix(cells[0], "what") && strings.HasPrefix(line, "| "):
+			inside = true
+		case !strings.HasPrefix(line, "|"):
+			inside = false
+		case !inside || strings.HasPrefix(line, "|-"):
 		case len(cells) == 3:
 			found = append(found, documented{cells[0], "", "", cells[1], cells[2]})
+		case len(cells) == 4:
+			found = append(found, documented{cells[0], cells[1], "", cells[2], cells[3]})
 		case len(cells) == 5:
 			found = append(found, documented{cells[0], cells[1], cells[2], cells[3], cells[4]})
 		default:
@@ -88,43 +96,92 @@ func set(t *testing.T, v *batch.Value, option string) {
 		v.JSON.NumbersInText = value == "true"
 	case key == "value.json.cutFractions":
 		v.JSON.CutFractions = value == "true"
+	case key == "value.protobuf.cutFractions":
+		v.CutFractions = value == "true"
+	case key == "value.protobuf.maxDepth":
+		v.MaxDepth, _ = strconv.Atoi(value)
 	default:
 		t.Fatalf("there is no option %s", option)
 	}
 }
 
+// written are the settings of an example: JSON by its columns, the others by the schema that the record was written with.
+func (e *documented) settings(t *testing.T, section string) batch.Value {
+	t.Helper()
+	v := batch.Value{Format: section, Schema: plain(t, e.schema), OnMalformed: "fail", OnTombstone: "keep", OnUnknownField: "ignore"}
+	options := plain(t, e.options)
+	switch section {
+	case "avro":
+		v.Schema, v.Written.Text = "", `{"type":"record","name":"Example","fields":[{"name":"a","type":`+strings.Trim(e.schema, "`")+`}]}`
+	case "Writer and table":
+		v.Format, v.Schema, options = "avro", options, ""
+		v.Written.Text = `{"type":"record","name":"Example","fields":[` + plain(t, e.schema) + `]}`
+	case "protobuf":
+		v.Schema, v.Written = "", batch.Written{Text: protobufText(plain(t, e.schema)), Message: "M"}
+	}
+	for _, option := range strings.Fields(options) {
+		set(t, &v, option)
+	}
+	return decode.Derive(v)
+}
+
+// protobufText is a whole .proto file: the documentation leaves out what is the same in all.
+func protobufText(schema string) string {
+	if strings.HasPrefix(schema, "syntax") {
+		return schema
+	}
+	if !strings.Contains(schema, "message M ") {
+		schema = "message M { " + schema + " }"
+	}
+	imports := ""
+	for _, name := range []string{"timestamp", "duration", "wrappers", "struct", "any", "empty"} {
+		imports += "import \"google/protobuf/" + name + ".proto\";\n"
+	}
+	return "syntax = \"proto3\";\n" + imports + schema
+}
+
+// bytesOf are those of an example: hexadecimal with text in quotes, unless the format is text itself.
+func (e *documented) bytesOf(t *testing.T, section string) string {
+	t.Helper()
+	text := plain(t, e.record)
+	if section == "string" || section == "json" {
+		return text
+	}
+	var out []byte
+	for i, part := range strings.Split(text, "'") {
+		if i%2 == 1 {
+			out = append(out, part...)
+			continue
+		}
+		b, err := hex.DecodeString(strings.ReplaceAll(part, " ", ""))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		out = append(out, b...)
+	}
+	return string(out)
+}
+
 func TestTheExamplesOfTheDocumentationAreTrue(t *testing.T) {
 	reasons := map[malformed.Reason]bool{}
-	for section, least := range map[string]int{"string": 4, "json": 50} {
+	for section, least := range map[string]int{"string": 4, "json": 50, "avro": 35, "Writer and table": 20, "protobuf": 40} {
 		all := examples(t, section)
 		if len(all) < least {
 			t.Errorf("%s: got %d examples, want %d at least", section, len(all), least)
 		}
 		for _, e := range all {
-			v := batch.Value{Format: section, Schema: plain(t, e.schema), OnMalformed: "fail", OnTombstone: "keep", OnUnknownField: "ignore"}
-			for _, option := range strings.Fields(plain(t, e.options)) {
-				set(t, &v, option)
-			}
-			var bad *malformed.Error
-			d, err := decode.Lenient(v, false, func(_ *columns.Records, _ int, why *malformed.Error) { bad = why })
-			if err != nil {
-				t.Errorf("%s: %v", e.what, err)
-				continue
-			}
-			rows, err := d.Decode(topic(plain(t, e.record)))
-			if err != nil {
-				t.Errorf("%s: %v", e.what, err)
-				continue
-			}
-			got := ""
-			if bad != nil {
-				got = "malformed (" + string(bad.Reason) + ")"
-				reasons[bad.Reason] = true
-			} else {
-				got = "`" + record(d.Schema()[:len(d.Schema())-5], rows.Columns, 0) + "`"
+			v := e.settings(t, section)
+			got := "refused"
+			if problems := decode.Problems(v); len(problems) == 0 {
+				var why *malformed.Error
+				if got, why = becomes(t, v, topic(e.bytesOf(t, section))); why != nil {
+					reasons[why.Reason] = true
+				}
+			} else if e.becomes != "refused" {
+				got = problems[0].Error()
 			}
 			if got != e.becomes {
-				t.Errorf("%s: got %s, the documentation says %s", e.what, got, e.becomes)
+				t.Errorf("%s: %s: got %s, the documentation says %s", section, e.what, got, e.becomes)
 			}
 		}
 	}
@@ -154,33 +211,36 @@ func TestTheExamplesOfKeysAreTrue(t *testing.T) {
 			}
 			v.Key.Type = ddl.FormatType(typ)
 		}
-		if got := becomes(t, v, keyed(`{"a":1}`, plain(t, e.record)), func(name string) bool { return name == "kafka_key" }); got != e.becomes {
+		got, _ := becomes(t, v, keyed(`{"a":1}`, plain(t, e.record)), "kafka_key")
+		if got != e.becomes {
 			t.Errorf("%s: got %s, the documentation says %s", e.what, got, e.becomes)
 		}
 	}
 }
 
-// becomes is the chosen column of a record as the documentation has it.
-func becomes(t *testing.T, v batch.Value, records *columns.Records, chosen func(name string) bool) string {
+// becomes is the row of a record as the documentation has it, or one column of it, or why there is none.
+func becomes(t *testing.T, v batch.Value, records *columns.Records, column ...string) (string, *malformed.Error) {
 	t.Helper()
-	var bad *malformed.Error
-	d, err := decode.Lenient(v, false, func(_ *columns.Records, _ int, why *malformed.Error) { bad = why })
+	var why *malformed.Error
+	d, err := decode.Lenient(v, false, func(_ *columns.Records, _ int, told *malformed.Error) { why = told })
 	if err != nil {
-		t.Fatal(err)
+		return err.Error(), nil
 	}
 	rows, err := d.Decode(records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bad != nil {
-		return "malformed (" + string(bad.Reason) + ")"
+	switch {
+	case err != nil:
+		return err.Error(), nil
+	case why != nil:
+		return "malformed (" + string(why.Reason) + ")", why
+	case column == nil:
+		return "`" + record(d.Schema()[:len(d.Schema())-5], rows.Columns, 0) + "`", nil
 	}
 	for k, f := range d.Schema() {
-		if chosen(f.Name) {
-			return "`" + shown(&f.Type, &rows.Columns[k], 0) + "`"
+		if f.Name == column[0] {
+			return "`" + shown(&f.Type, &rows.Columns[k], 0) + "`", nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 func record(schema []columns.Field, arrays []columns.Array, row int) string {
@@ -208,7 +268,14 @@ func shown(t *columns.Type, a *columns.Array, i int) string {
 	case columns.Float64:
 		return fmt.Sprint(a.Float64s[i])
 	case columns.Decimal:
-		return new(big.Rat).SetFrac(big.NewInt(a.Int64s[i]), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)).FloatString(t.Scale)
+		unscaled := big.NewInt(0)
+		if t.Precision <= columns.WideDecimal {
+			unscaled.SetInt64(a.Int64s[i])
+		} else {
+			unscaled.SetInt64(int64(binary.LittleEndian.Uint64(a.Data[16*i+8:])))
+			unscaled.Add(unscaled.Lsh(unscaled, 64), new(big.Int).SetUint64(binary.LittleEndian.Uint64(a.Data[16*i:])))
+		}
+		return new(big.Rat).SetFrac(unscaled, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)).FloatString(t.Scale)
 	case columns.Date:
 		return time.Unix(int64(a.Int32s[i])*86400, 0).UTC().Format(time.DateOnly)
 	case columns.Time:

@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 
+	"sluice/batch"
 	"sluice/columns"
 	"sluice/decode/malformed"
 	"sluice/decode/registry"
@@ -26,6 +27,9 @@ type framed struct {
 	// parsers are by the schema's id and, in Protobuf, where in the schema the message is.
 	parsers map[writtenWith]Parser
 	indexes []int
+	// last read the value in hand; found is what written schemas have beyond the columns.
+	last  Parser
+	found batch.Unknowns
 }
 
 // writtenWith names what one value was written with.
@@ -59,8 +63,9 @@ func (f *framed) Append(dst []columns.Array, value []byte) error {
 			return err
 		}
 	}
+	f.last = parser
 	err = parser.Append(dst, frame.Payload)
-	if why, ok := err.(*malformed.Error); ok {
+	if why, ok := err.(*malformed.Error); ok && why.Reason != malformed.Schema {
 		why.Position += len(value) - len(frame.Payload)
 	}
 	return err

@@ -84,7 +84,7 @@ func (t *Typed) key(typed []columns.Array, records *columns.Records, row int, nu
 		return false, err
 	}
 	columns.TruncateAll(typed, len(t.kept))
-	keep, err := t.apply(t.options.OnMalformed, typed, records, row, inKey(why))
+	keep, err := t.malformed(typed, records, row, inKey(why))
 	if keep {
 		into[0].AppendNothing(&t.schema[t.width].Type)
 	}

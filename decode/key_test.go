@@ -3,6 +3,7 @@ package decode_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -176,6 +177,18 @@ func TestARejectedRecordLeavesNoKeyBehind(t *testing.T) {
 		t.Errorf("got %+v", rows)
 	}
 	wantRows(t, rejected, "12 kafka_key.id")
+
+	// A record that is rejected for its timestamp leaves neither.
+	rejected = nil
+	records = keyed(`{"a":1}`, `{"id":1}`, `{"id":2}`, `{"id":3}`)
+	records.Timestamps[1] = math.MaxInt64
+	if rows, err = d.Decode(records); err != nil {
+		t.Fatal(err)
+	}
+	if key := rows.Columns[1]; rows.Rows != 2 || key.Len != 2 || key.Children[0].Int64s[1] != 3 || rows.Columns[0].Len != 2 {
+		t.Errorf("got %+v", rows)
+	}
+	wantRows(t, rejected, "12 kafka_timestamp")
 }
 
 func TestKeysAllocateNothingOnceTheyRun(t *testing.T) {

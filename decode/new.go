@@ -62,8 +62,7 @@ func (m Maker) newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
 	if value.Format == FormatRaw && value.Key.Format == "" {
 		return NewRaw(o.Headers), nil
 	}
-	s := settings{value: value, lenient: o.Lenient != nil}
-	s.schemas = m.Schemas
+	s := settings{value: value, schemas: m.Schemas, lenient: o.Lenient != nil}
 	if s.check(); len(s.problems) == 0 {
 		s.checkSettled()
 	}
@@ -139,7 +138,7 @@ func (s *settings) check() {
 		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy, AddColumn)
 		s.checkJSON()
 	case FormatAvro, FormatProtobuf:
-		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy)
+		s.word("onUnknownField", s.value.OnUnknownField, "ignore", "fail", batch.DeadLetterPolicy, AddColumn)
 		s.checkWritten()
 	default:
 		s.problem("format", fmt.Errorf("this version of sluice has no format %q", s.value.Format))

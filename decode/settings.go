@@ -84,7 +84,8 @@ func (s *settings) checkWritten() {
 	if !ok {
 		return
 	}
-	want := wanted{schema: schema, strict: v.OnUnknownField != "ignore", cut: v.CutFractions}
+	want := wanted{schema: schema, strict: v.OnUnknownField != "ignore" && v.OnUnknownField != AddColumn, cut: v.CutFractions, depth: v.MaxDepth,
+		notes: v.OnUnknownField == AddColumn || s.lenient && v.OnUnknownField == "ignore"}
 	if v.Framing != "" {
 		s.parser = s.framed(nil, want, v.Format, registry.ValueHeader)
 		return

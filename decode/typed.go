@@ -80,6 +80,8 @@ type Typed struct {
 	// collector is the parser, if it is one.
 	collector collector
 	undecided error
+	// read says that the value of the record in hand was read.
+	read bool
 }
 
 // The columns about the record.
@@ -96,7 +98,9 @@ const (
 // NewTyped makes a decoder of values that parser reads. A choice that cannot work with the schema is a NotSetUp fault.
 func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 	t := &Typed{parser: parser, options: o, schema: slices.Clone(parser.Schema()), width: len(parser.Schema())}
-	t.collector, _ = parser.(collector)
+	if c, ok := parser.(collector); ok && c.collects() {
+		t.collector = c
+	}
 	for _, f := range t.schema {
 		if f.Required && t.required == "" {
 			t.required = f.Name
@@ -194,6 +198,9 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 		if keep && t.options.OnMalformed == Reject {
 			keep, err = t.timed(typed, records, row)
 		}
+		if err == nil && keep && t.read {
+			err = t.collect(records, row)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -208,10 +215,12 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 // record reads one record and reports whether it became a row.
 func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	nulled := t.rows.Nulled
+	t.read = false
 	keep, err := t.value(typed, records, row)
 	if keep && t.readsKeys() {
-		return t.key(typed, records, row, t.rows.Nulled > nulled)
+		keep, err = t.key(typed, records, row, t.rows.Nulled > nulled)
 	}
+	t.read = t.read && t.rows.Nulled == nulled
 	return keep, err
 }
 
@@ -223,34 +232,14 @@ func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) 
 	}
 	err := t.parser.Append(typed, value)
 	if err == nil {
-		return true, t.collect(records, row)
+		t.read = true
+		return true, nil
 	}
 	why, err := reasonOf(err, records, row)
 	if err != nil {
 		return false, err
 	}
 	return t.malformed(typed, records, row, why)
-}
-
-// malformed does with a record that is no row what the policy for its fault says.
-func (t *Typed) malformed(typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
-	policy := t.options.OnMalformed
-	if why.Reason == malformed.Unknown && t.options.OnUnknown == Reject {
-		policy = Reject
-	}
-	t.rows.Bad++
-	return t.apply(policy, typed, records, row, why)
-}
-
-// timed rejects a row whose record has a timestamp that its column cannot hold; the batch would otherwise end with it.
-func (t *Typed) timed(typed []columns.Array, records *columns.Records, row int) (bool, error) {
-	ms := records.Timestamps[row]
-	if ms <= maxMillis && ms >= minMillis {
-		return true, nil
-	}
-	columns.TruncateAll(typed, len(t.kept))
-	return t.malformed(typed, records, row, &malformed.Error{Reason: malformed.Overflow, Path: kafkaTimestamp,
-		Detail: fmt.Sprintf("the record's timestamp, %d ms, is beyond what microseconds can hold", ms)})
 }
 
 func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row int) (bool, error) {
@@ -269,159 +258,8 @@ func (t *Typed) tombstone(typed []columns.Array, records *columns.Records, row i
 	}
 }
 
-// apply does with a record that is no row what the policy says.
-func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Records, row int, why *malformed.Error) (bool, error) {
-	if policy != Fail {
-		t.note(records.Offsets[row], why)
-	}
-	switch {
-	case t.options.Lenient != nil:
-		t.options.Lenient(records, row, why)
-		fallthrough
-	case policy == AsNull:
-		t.appendNulls(typed)
-		t.rows.Nulled++
-		return true, nil
-	case policy == Reject:
-		return false, t.options.Rejected(records, row, why)
-	}
-	return false, &batch.Fault{
-		Class:   batch.BadRecords,
-		Message: fmt.Sprintf("record %s-%d at offset %d is malformed", records.Topic, records.Partition, records.Offsets[row]),
-		Hint:    t.hint(why), Err: why,
-	}
-}
-
-// note counts a record that is no row.
-func (t *Typed) note(offset int64, why *malformed.Error) {
-	if t.rows.Reasons == nil {
-		t.rows.Reasons = map[string]int64{}
-	}
-	t.rows.Reasons[string(why.Reason)]++
-	if len(t.rows.Examples) < batch.MaxExamples {
-		t.rows.Examples = append(t.rows.Examples, columns.Example{Offset: offset, Reason: string(why.Reason), Text: errorText(why)})
-	}
-}
-
-// hint is what can be done about a record that is no row. A batch that failed is open, and is finished by whatever the job
-// says when it is tried again.
-func (t *Typed) hint(why *malformed.Error) string {
-	const then = "; nothing of the batch is in the table, and the next run finishes it"
-	without := ""
-	if t.required != "" {
-		without = " and leave NOT NULL out of value.schema"
-	}
-	if ofKey(why) {
-		return "correct key.format or key.schema if the key is right; if it is wrong, set value.onMalformed to null" + without +
-			", which makes such records rows of nulls, or to deadLetter" + then
-	}
-	switch why.Reason {
-	case malformed.Tombstone:
-		return "set value.onTombstone to drop or deadLetter, or leave NOT NULL out of value.schema, so that a tombstone is a row of nulls" + then
-	case malformed.Unknown:
-		return "add the field to value.schema, and the column to the table; or set value.onUnknownField to ignore, to deadLetter, or to addColumn, which adds both" + then
-	}
-	came := ""
-	if t.collector != nil {
-		came = "; a column that came from records keeps the type that its first batch gave it: for another, rename or drop it with any engine, and declare it in value.schema"
-	}
-	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
-		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + came + then
-}
-
 func (t *Typed) appendNulls(typed []columns.Array) {
 	for i := range typed {
 		typed[i].AppendNothing(&t.schema[i].Type)
 	}
-}
-
-// describe fills the columns about the record: for all records without copying, else for those kept.
-func (t *Typed) describe(records *columns.Records) error {
-	all := len(t.kept) == records.Rows
-	for i := t.width; i < len(t.schema); i++ {
-		a, own := &t.rows.Columns[i], &t.own[i]
-		switch t.schema[i].Name {
-		case kafkaKey:
-			if !t.readsKeys() { // else it was filled row by row
-				*a = t.pick(&records.Key, own, all)
-			}
-		case kafkaValue:
-			*a = t.pick(&records.Value, own, all)
-		case kafkaTopic:
-			repeatText(a, records.Topic, len(t.kept))
-		case kafkaPartition:
-			repeatInt(a, records.Partition, len(t.kept))
-		case kafkaOffset:
-			*a = t.offsets(records, own, all)
-		case kafkaTimestamp:
-			if err := t.timestamps(a, records); err != nil {
-				return err
-			}
-		case kafkaHeaders:
-			*a = t.headers(&records.Headers, own, all)
-		}
-	}
-	return nil
-}
-
-// pick is the Binary or String column of from for the rows kept, in own where it must be copied.
-func (t *Typed) pick(from, own *columns.Array, all bool) columns.Array {
-	if all {
-		return *from
-	}
-	own.Reset()
-	for _, row := range t.kept {
-		appendCopy(own, from, row)
-	}
-	return *own
-}
-
-func appendCopy(to, from *columns.Array, row int) {
-	if value := from.Bytes(row); value != nil {
-		to.AppendBytes(value)
-	} else {
-		to.AppendNullBytes()
-	}
-}
-
-func (t *Typed) offsets(records *columns.Records, own *columns.Array, all bool) columns.Array {
-	if all {
-		return columns.Array{Kind: columns.Int64, Len: records.Rows, Int64s: records.Offsets}
-	}
-	own.Reset()
-	for _, row := range t.kept {
-		own.AppendInt64(records.Offsets[row])
-	}
-	return *own
-}
-
-func (t *Typed) timestamps(a *columns.Array, records *columns.Records) error {
-	a.Reset()
-	for _, row := range t.kept {
-		if err := appendMicros(a, records, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *Typed) headers(from, own *columns.Array, all bool) columns.Array {
-	if all {
-		return *from
-	}
-	own.Reset()
-	pair, pairs := &own.Children[0], &from.Children[0]
-	for _, row := range t.kept {
-		if !from.Valid(row) {
-			own.AppendNullSpan()
-			continue
-		}
-		for k, until := from.Span(row); k < until; k++ {
-			appendCopy(&pair.Children[0], &pairs.Children[0], k)
-			appendCopy(&pair.Children[1], &pairs.Children[1], k)
-			pair.AppendStruct()
-		}
-		own.AppendSpan()
-	}
-	return *own
 }

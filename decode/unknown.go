@@ -16,6 +16,8 @@ type collector interface {
 	Collect(at batch.Place) error
 	// Unknown is all that was noted.
 	Unknown() []batch.Unknown
+	// collects says whether it is wanted at all.
+	collects() bool
 }
 
 // collecting is the JSON parser that notes unknown fields. While a record is read it keeps where they are; what they are is
@@ -121,6 +123,54 @@ func (c *collecting) look(s *sighting, name []byte, at batch.Place) error {
 
 // Unknown is what was noted.
 func (c *collecting) Unknown() []batch.Unknown { return c.found.Fields }
+
+func (c *collecting) collects() bool { return true }
+
+// noting notes what the schema that all values were written with has beyond the columns: the first record brings all of it.
+type noting struct {
+	reading
+	found batch.Unknowns
+	noted bool
+}
+
+func (n *noting) Collect(at batch.Place) error {
+	if n.noted {
+		return nil
+	}
+	n.noted = true
+	return n.found.Take(n.Schema(), n.reading.Unknown(), at)
+}
+
+// Unknown is what was noted.
+func (n *noting) Unknown() []batch.Unknown { return n.found.Fields }
+
+func (n *noting) collects() bool { return true }
+
+// Collect notes what the schema that the last record was written with has beyond the columns.
+func (f *framed) Collect(at batch.Place) error {
+	if c, ok := f.fixed.(collector); ok {
+		return c.Collect(at)
+	}
+	n, ok := f.last.(*noting)
+	if !ok || n.noted {
+		return nil
+	}
+	n.noted = true
+	return f.found.Take(f.want.schema, n.reading.Unknown(), at)
+}
+
+// Unknown is what was noted.
+func (f *framed) Unknown() []batch.Unknown {
+	if c, ok := f.fixed.(collector); ok {
+		return c.Unknown()
+	}
+	return f.found.Fields
+}
+
+func (f *framed) collects() bool {
+	c, ok := f.fixed.(collector)
+	return f.want.notes || ok && c.collects()
+}
 
 // Unknown are the fields that records which became rows have and the schema lacks, where value.onUnknownField makes columns
 // of them; nil for none, and where it does not.

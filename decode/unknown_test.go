@@ -2,6 +2,7 @@ package decode_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -221,4 +222,99 @@ func FuzzUnknownFields(f *testing.F) {
 			t.Fatalf("%q: got %v, and still %v", value, err, again.(*decode.Typed).Unknown())
 		}
 	})
+}
+
+// Where a schema says what values were written with, it tells the type of a new field, also while its values are null:
+// https://github.com/redpanda-data/connect/issues/4383
+func TestWrittenSchemasTellWhatIsNew(t *testing.T) {
+	nested := `{"type":"record","name":"Order","fields":[{"name":"id","type":"int"},{"name":"at","type":["null",{"type":"long","logicalType":"timestamp-millis"}]},
+		{"name":"s","type":{"type":"record","name":"S","fields":[{"name":"x","type":"int"},{"name":"m","type":{"type":"map","values":"double"}}]}}]}`
+	r := registryOf(ordersV1, ordersV2, nested)
+	v := batch.Value{Format: "avro", Framing: "confluent", Schema: "id BIGINT, name STRING, s STRUCT<x: INT>", OnMalformed: "null", OnTombstone: "keep", OnUnknownField: decode.AddColumn}
+	for _, tc := range []struct {
+		records []string
+		want    string
+	}{
+		{[]string{framedBy(1, datum(1, "a"))}, ""},
+		{[]string{framedBy(1, datum(1, "a")), framedBy(2, datum(2, 0, "b")), framedBy(2, datum(3, 1, "t", "c"))}, "tag STRING"},
+		{[]string{framedBy(2, datum(2, 0, "b")), framedBy(3, datum(2, 0, 5, 0))}, "tag STRING,\nat TIMESTAMP,\n`s.m` MAP<STRING, DOUBLE>"},
+		{[]string{framedBy(2, datum(2))}, ""}, // malformed
+	} {
+		d := r.decoder(t, v)
+		if _, err := d.Decode(topic(tc.records...)); err != nil {
+			t.Fatal(err)
+		}
+		unknown := d.(*decode.Typed).Unknown()
+		if got := ddl.Format(batch.NewColumns(unknown)); got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+		wide, err := decode.Widen(v, batch.Fields(unknown))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := r.decoder(t, wide)
+		if rows, err := again.Decode(topic(tc.records...)); err != nil || len(again.(*decode.Typed).Unknown()) > 0 || len(unknown) > 0 && rows.Nulled > 0 {
+			t.Errorf("%q: got %v, and still %v", wide.Schema, err, again.(*decode.Typed).Unknown())
+		}
+	}
+	local := avroValue(ordersV2, "id BIGINT")
+	local.OnUnknownField = decode.AddColumn
+	if got, err := found(t, local, string(datum(1, 0, "x"))); err != nil || got != "tag STRING,\nname STRING" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	framedJSON := addingColumns("a INT")
+	framedJSON.Framing = "confluent"
+	d := r.decoder(t, framedJSON)
+	if _, err := d.Decode(topic(framedBy(9, []byte(`{"a":1,"b":2}`)))); err != nil || ddl.Format(batch.NewColumns(d.(*decode.Typed).Unknown())) != "b BIGINT" {
+		t.Errorf("got %v, %v", d.(*decode.Typed).Unknown(), err)
+	}
+}
+
+// A record whose key is no key becomes a row of nulls, and brings nothing either.
+func TestARecordWithAMalformedKeyBringsNothing(t *testing.T) {
+	v := addingColumns("a INT")
+	v.Key = batch.Key{Format: "json", Type: "BIGINT"}
+	d, err := decode.New(v, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := recordsOf(`{"b":1}`, `{"c":1}`)
+	records.Key = columns.Array{Kind: columns.Binary}
+	records.Key.AppendBytes([]byte("no key"))
+	records.Key.AppendBytes([]byte("7"))
+	rows, err := d.Decode(records)
+	if err != nil || rows.Nulled != 1 {
+		t.Fatalf("got %+v, %v", rows, err)
+	}
+	if got := ddl.Format(batch.NewColumns(d.(*decode.Typed).Unknown())); got != "c BIGINT" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A record that is rejected for its timestamp after its value and key were read leaves nothing of them, and malformed keys
+// are counted as malformed records.
+func TestRejectedRecordsLeaveNoKeyBehind(t *testing.T) {
+	v := addingColumns("a INT")
+	v.Key, v.OnMalformed, v.DeadLetters = batch.Key{Format: "json", Type: "BIGINT"}, "deadLetter", "ops.dead"
+	d, err := decode.New(v, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := topic(`{"a":1,"x":1}`, `{"a":2}`, `{"a":3}`)
+	records.Key = columns.Array{Kind: columns.Binary}
+	for _, key := range []string{"7", "no key", "9"} {
+		records.Key.AppendBytes([]byte(key))
+	}
+	records.Timestamps[0] = math.MaxInt64
+	rows, err := d.Decode(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := &rows.Columns[1]
+	if rows.Rows != 1 || rows.Bad != 2 || rows.Columns[0].Len != 1 || keys.Len != 1 || keys.Int64s[0] != 9 {
+		t.Errorf("got %d rows, %d malformed, keys %v", rows.Rows, rows.Bad, keys.Int64s)
+	}
+	if found := d.(interface{ Unknown() []batch.Unknown }).Unknown(); len(found) > 0 {
+		t.Errorf("a record that was rejected brought %v", found)
+	}
 }

@@ -28,7 +28,7 @@ func Widen(value batch.Value, by []columns.Field) (batch.Value, error) {
 		return value, fmt.Errorf("the schema of the plan: %w", err)
 	}
 	by = slices.DeleteFunc(slices.Clone(by), func(f columns.Field) bool { return strings.HasPrefix(strings.ToLower(f.Name), "kafka_") })
-	wider, added := union(schema, by)
+	wider, added := union(schema, by, value.Format)
 	if added == 0 {
 		return value, nil
 	}
@@ -59,19 +59,19 @@ func count(fields []columns.Field) int {
 }
 
 // union is fields and those of by that they lack, and how many those are.
-func union(fields, by []columns.Field) (all []columns.Field, added int) {
+func union(fields, by []columns.Field, format string) (all []columns.Field, added int) {
 	all = slices.Clone(fields)
 	for _, f := range by {
 		at := slices.IndexFunc(all, func(g columns.Field) bool {
 			return batch.SameButCase(g.Name, f.Name)
 		})
 		switch {
-		case at < 0 && !f.Required && readable(f):
+		case at < 0 && !f.Required && readable(f, format):
 			f.Doc = ""
 			all = append(all, f)
 			added++
 		case at >= 0 && all[at].Name == f.Name && all[at].Type.Kind == f.Type.Kind && len(f.Type.Fields) > 0:
-			t, n := within(all[at].Type, f.Type)
+			t, n := within(all[at].Type, f.Type, format)
 			all[at].Type = t
 			added += n
 		}
@@ -80,9 +80,9 @@ func union(fields, by []columns.Field) (all []columns.Field, added int) {
 }
 
 // within is a struct, list or map with what by has inside and it lacks.
-func within(t, by columns.Type) (columns.Type, int) {
+func within(t, by columns.Type, format string) (columns.Type, int) {
 	if t.Kind == columns.Struct {
-		fields, added := union(t.Fields, by.Fields)
+		fields, added := union(t.Fields, by.Fields, format)
 		t.Fields = fields
 		return t, added
 	}
@@ -93,16 +93,16 @@ func within(t, by columns.Type) (columns.Type, int) {
 		if part < 0 || t.Fields[i].Type.Kind != by.Fields[part].Type.Kind || len(by.Fields[part].Type.Fields) == 0 {
 			continue
 		}
-		t.Fields[i].Type, n = within(t.Fields[i].Type, by.Fields[part].Type)
+		t.Fields[i].Type, n = within(t.Fields[i].Type, by.Fields[part].Type, format)
 		added += n
 	}
 	return t, added
 }
 
 // readable says whether the format can read the column, and a plan carry it.
-func readable(f columns.Field) bool {
+func readable(f columns.Field, format string) bool {
 	schema := columns.Schema{f}
-	if _, err := json.Compile(schema, json.Options{}); err != nil {
+	if _, err := json.Compile(schema, json.Options{}); err != nil && format == FormatJSON {
 		return false
 	}
 	again, err := ddl.Parse(ddl.Format(schema))

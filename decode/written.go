@@ -11,6 +11,7 @@ import (
 	"sluice/columns"
 	"sluice/decode/avro"
 	"sluice/decode/ddl"
+	"sluice/decode/jsonschema"
 	"sluice/decode/malformed"
 	"sluice/decode/protobuf"
 	"sluice/decode/registry"
@@ -20,12 +21,14 @@ import (
 type written struct {
 	avro    *avro.Schema
 	message *protobuf.Message
+	json    *jsonschema.Schema
 }
 
 // localSchema parses a schema that a job or a plan carries.
 func localSchema(format string, w batch.Written) (written, error) {
 	if format == FormatJSON && !looksAvro(w.Text) {
-		return written{}, errors.New("it is no Avro record, and no DDL")
+		s, err := jsonschema.Parse(w.Text, nil)
+		return written{json: s}, err
 	}
 	if format != FormatProtobuf {
 		s, err := avro.Parse(w.Text)
@@ -68,7 +71,12 @@ func registeredSchema(s *registry.Schema, format, message string, indexes []int)
 		parsed, err := avro.Parse(s.Text, known...)
 		return written{avro: parsed}, err
 	case FormatJSON:
-		return written{}, errors.New("columns do not follow from a JSON Schema in this version")
+		known := map[string]string{}
+		for _, r := range s.References {
+			known[r.Name] = r.Text
+		}
+		parsed, err := jsonschema.Parse(s.Text, known)
+		return written{json: parsed}, err
 	}
 	const name = "sluice/registered.proto" // which no reference is called
 	files := map[string]string{name: s.Text}
@@ -111,16 +119,23 @@ type unnamed struct{ error }
 
 // columns are those that a table for the schema has.
 func (w written) columns() (columns.Schema, error) {
-	if w.avro != nil {
+	switch {
+	case w.avro != nil:
 		return w.avro.Columns()
+	case w.json != nil:
+		return w.json.Columns()
 	}
 	return w.message.Columns()
 }
 
 // keyType is the type of kafka_key for the schema.
 func (w written) keyType() (columns.Type, error) {
-	if w.avro != nil {
+	switch {
+	case w.avro != nil:
 		t, _, err := w.avro.Type()
+		return t, err
+	case w.json != nil:
+		t, _, err := w.json.Type()
 		return t, err
 	}
 	fields, err := w.columns()
@@ -137,7 +152,29 @@ func Columns(s *registry.Schema, format, message string) (string, error) {
 	if err != nil {
 		return "", plainly(err)
 	}
-	return ddl.Format(schema), nil
+	return ddl.Format(w.relaxed(schema)), nil
+}
+
+// relaxed makes columns optional that follow from one of several schemas with which values are written: a field that one
+// of them requires may be new in it, and not be in values of before, or be gone from the next. What the format has no
+// nulls for stays required.
+func (w written) relaxed(fields []columns.Field) []columns.Field {
+	return relaxed(fields, w.message != nil)
+}
+
+func relaxed(fields []columns.Field, elementsStay bool) []columns.Field {
+	optional := slices.Clone(fields)
+	for i := range optional {
+		f := &optional[i]
+		inside := relaxed(f.Type.Fields, elementsStay)
+		for k := range inside {
+			part := f.Type.Kind == columns.List || f.Type.Kind == columns.Map
+			isKey := f.Type.Kind == columns.Map && k == 0
+			inside[k].Required = isKey || part && elementsStay && f.Type.Fields[k].Required
+		}
+		f.Required, f.Type.Fields = false, inside
+	}
+	return optional
 }
 
 // KeyType is the type of kafka_key for keys of a registered schema, in the form that batch.Key has it.
@@ -150,7 +187,7 @@ func KeyType(s *registry.Schema, format, message string) (string, error) {
 	if err != nil {
 		return "", plainly(err)
 	}
-	return ddl.FormatType(t), nil
+	return ddl.FormatType(w.relaxed([]columns.Field{{Type: t}})[0].Type), nil
 }
 
 // Derive fills in what follows from the schemas that a job carries: columns and the type of kafka_key. A plan then holds
@@ -158,11 +195,17 @@ func KeyType(s *registry.Schema, format, message string) (string, error) {
 func Derive(value batch.Value) batch.Value {
 	if value.Schema == "" && value.Written.Carried() {
 		if schema, err := localColumns(value.Format, value.Written); err == nil {
+			if value.Framing != "" && value.Format != FormatJSON {
+				schema = relaxed(schema, value.Format == FormatProtobuf)
+			}
 			value.Schema = ddl.Format(schema)
 		}
 	}
 	if value.Key.Type == "" && value.Key.Written.Carried() {
 		if t, err := localKeyType(value.Key.Format, value.Key.Written); err == nil {
+			if value.Key.Framing != "" && value.Key.Format != FormatJSON {
+				t = relaxed([]columns.Field{{Type: t}}, value.Key.Format == FormatProtobuf)[0].Type
+			}
 			value.Key.Type = ddl.FormatType(t)
 		}
 	}
@@ -199,6 +242,10 @@ type wanted struct {
 	single bool
 	// strict makes records with fields that the schema does not have malformed; cut drops what is finer than a microsecond.
 	strict, cut bool
+	// notes keeps account of what written schemas have beyond the columns.
+	notes bool
+	// depth bounds Protobuf messages within each other; 0 is the format's own bound.
+	depth int
 }
 
 // reading is a compiled reader of one written schema.
@@ -218,7 +265,7 @@ func (want *wanted) compile(w written) (Parser, error) {
 	case w.avro != nil:
 		parser, err = avro.Compile(w.avro, want.schema, avro.Options{CutFractions: want.cut})
 	default:
-		o := protobuf.Options{CutFractions: want.cut}
+		o := protobuf.Options{CutFractions: want.cut, MaxDepth: want.depth}
 		if want.strict { // of a message that is newer than the schema
 			o.Unknown = func(string, int32, []byte) bool { return false }
 		}
@@ -230,6 +277,9 @@ func (want *wanted) compile(w written) (Parser, error) {
 	if extra := extraPaths(want.unknown(parser), want.fields(), ""); want.strict && len(extra) > 0 {
 		return &refusing{schema: parser.Schema(), why: malformed.Error{Reason: malformed.Unknown, Path: extra[0],
 			Detail: "the schema that the record was written with has fields that the columns have not: " + strings.Join(extra, ", ")}}, nil
+	}
+	if want.notes {
+		return &noting{reading: parser}, nil
 	}
 	return parser, nil
 }

@@ -48,11 +48,11 @@ func (b *Broker) Addr() string { return strings.Join(b.cluster.ListenAddrs(), ",
 // Arrived counts the orders so far.
 func (b *Broker) Arrived() int { return b.arrived }
 
-// Arrive appends the next n orders and returns once all are in the log.
-func (b *Broker) Arrive(ctx context.Context, n int) error {
+// Arrive appends the next n orders, order i as of(i), and returns once all are in the log.
+func (b *Broker) Arrive(ctx context.Context, n int, of func(i int) Order) error {
 	records := make([]*kgo.Record, n)
 	for i := range records {
-		o := OrderOf(b.arrived + i)
+		o := of(b.arrived + i)
 		records[i] = &kgo.Record{Key: []byte(o.Customer), Value: o.Value, Timestamp: o.Time}
 	}
 	if err := b.client.ProduceSync(ctx, records...).FirstErr(); err != nil {

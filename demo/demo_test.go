@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,10 +54,42 @@ func TestOrdersAreDistinctValidJSONOfTheSizePromisedAndAlwaysTheSame(t *testing.
 	}
 }
 
+func TestOrdersWithAMistakeOrAFieldMoreAreOtherwiseTheSame(t *testing.T) {
+	wrong := 0
+	for i := range 3000 {
+		is, careless, channel := fields(t, OrderOf(i)), fields(t, Careless(i)), fields(t, WithChannel(i))
+		if text, ok := careless["amount"].(string); ok {
+			wrong++
+			if text != strconv.FormatFloat(is["amount"].(float64), 'f', 2, 64) {
+				t.Errorf("order %d: got amount %q, want %v", i, text, is["amount"])
+			}
+			careless["amount"] = is["amount"]
+		}
+		if channel["channel"] == "" || channel["channel"] == nil {
+			t.Errorf("order %d has no channel", i)
+		}
+		delete(channel, "channel")
+		if !reflect.DeepEqual(careless, is) || !reflect.DeepEqual(channel, is) {
+			t.Fatalf("order %d: got %v and %v, want %v", i, careless, channel, is)
+		}
+	}
+	if wrong != 2 {
+		t.Errorf("got %d orders with a mistake, want 2", wrong)
+	}
+}
+
+func fields(t *testing.T, o Order) (fields map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(o.Value, &fields); err != nil {
+		t.Fatalf("%v: %s", err, o.Value)
+	}
+	return fields
+}
+
 func TestTheBrokerHoldsTheOrdersThatArrivedInEveryPartition(t *testing.T) {
 	b := started(t)
 	for _, n := range []int{200, 100} {
-		if err := b.Arrive(t.Context(), n); err != nil {
+		if err := b.Arrive(t.Context(), n, OrderOf); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,13 +116,13 @@ func TestTheBrokerListensOnLoopbackOnly(t *testing.T) {
 
 func TestOnFetchSeesRequestsUntilItHasSeenEnough(t *testing.T) {
 	b := started(t)
-	if err := b.Arrive(t.Context(), 10); err != nil {
+	if err := b.Arrive(t.Context(), 10, OrderOf); err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	b.OnFetch(func() bool { seen++; return seen < 2 })
 	consume(t, b, 10)
-	if err := b.Arrive(t.Context(), 10); err != nil {
+	if err := b.Arrive(t.Context(), 10, OrderOf); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 { // each client fetches at least once

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -36,5 +37,29 @@ func OrderOf(i int) Order {
 	}
 	o.Value = fmt.Appendf(nil, `{"order_id":"o-%06d","customer_id":"%s","amount":%d.%02d,"currency":"EUR","event_time":"%s","address":{"city":"%s","zip":"%s"},"items":[%s]}`,
 		i+1, o.Customer, cents/100, cents%100, o.Time.Format("2006-01-02T15:04:05.000Z"), city, zip, strings.Join(items, ","))
+	return o
+}
+
+// CarelessEvery is how many orders of Careless there are to one with a mistake, CarelessFirst the first of those.
+const (
+	CarelessEvery = 1500
+	CarelessFirst = 700
+)
+
+// Careless is order i of a producer with a mistake: of some orders the amount is text.
+func Careless(i int) Order {
+	o := OrderOf(i)
+	if i%CarelessEvery == CarelessFirst {
+		before, after, _ := bytes.Cut(o.Value, []byte(`"amount":`))
+		amount, rest, _ := bytes.Cut(after, []byte(","))
+		o.Value = fmt.Appendf(nil, `%s"amount":"%s",%s`, before, amount, rest)
+	}
+	return o
+}
+
+// WithChannel is order i of a producer that has gone on: it has a field more.
+func WithChannel(i int) Order {
+	o := OrderOf(i)
+	o.Value = fmt.Appendf(o.Value[:len(o.Value)-1], `,"channel":"%s"}`, []string{"web", "app", "shop"}[i%3])
 	return o
 }

@@ -48,6 +48,7 @@ var samples = map[string][2]string{
 	keySchemaFilePath:                 {"/a.ddl", "/b.ddl"},
 	messagePath:                       {"A", "B"},
 	"value.avro.cutFractions":         {"false", "true"},
+	"value.protobuf.maxDepth":         {"100", "10"},
 	"value.protobuf.cutFractions":     {"false", "true"},
 	framingPath:                       {"none", "confluent"},
 	subjectPath:                       {"a", "b"},
@@ -106,7 +107,7 @@ func sampled(t *testing.T, path, value string) *Job {
 	case keySubjectPath:
 		base[keyFramingPath], base[registryURLPath] = "confluent", "https://registry"
 		delete(base, keySchemaPath)
-	case messagePath, keyMessagePath, "value.avro.cutFractions", "value.protobuf.cutFractions":
+	case messagePath, keyMessagePath, "value.avro.cutFractions", "value.protobuf.cutFractions", "value.protobuf.maxDepth":
 		base[side], base[registryURLPath] = formats[0], "https://registry"
 	}
 	delete(base, path)

@@ -90,6 +90,8 @@ type Value struct {
 	JSON            JSON
 	// AvroCutFractions and ProtobufCutFractions drop what is finer than a microsecond.
 	AvroCutFractions, ProtobufCutFractions bool
+	// ProtobufMaxDepth bounds messages within each other.
+	ProtobufMaxDepth int64
 	// Key is how the bytes of a record's key become the column kafka_key.
 	Key RecordKey
 

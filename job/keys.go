@@ -185,6 +185,9 @@ var keys = []*Key{
 	key("value.protobuf.cutFractions", func(j *Job) *bool { return &j.Value.ProtobufCutFractions }, truth, Key{
 		Class: NextBatch, Default: "false",
 		Doc: "Cuts what is finer than a microsecond off `google.protobuf.Timestamp`; without it such a record is malformed. Producers that take the time from their clock need it mostly."}),
+	key("value.protobuf.maxDepth", func(j *Job) *int64 { return &j.Value.ProtobufMaxDepth }, countBetween(1, 10_000), Key{
+		Class: NextBatch, Default: "100", Unit: "levels",
+		Doc: "Records with more messages inside each other are malformed."}),
 
 	key(keyFormatPath, func(j *Job) *string { return &j.Value.Key.Format }, oneOf(formats...), Key{
 		Class: NewQuery, Default: "raw", Allowed: formats, Flag: "key-format", also: []string{"keyFormat", "key.converter", "key.deserializer"},

@@ -161,13 +161,17 @@ func clipped(text string) string {
 func (o *offer) keepBooks(t *table.Table, c *batch.Commit, prior *batch.Ledger) error {
 	ledger := c.Ledger(prior)
 	ledger.Snapshot, ledger.Sequence = o.snapshot.SnapshotID, o.snapshot.SequenceNumber
+	return o.setLedger(t, ledger)
+}
+
+func (o *offer) setLedger(t *table.Table, ledger *batch.Ledger) error {
 	properties, err := ledger.Properties()
 	if err != nil {
 		return err
 	}
 	var stale []string // parts of a ledger that was longer before
 	for key := range t.Properties() {
-		if _, ok := properties[key]; !ok && strings.HasPrefix(key, batch.LedgerPrefix+c.Query+".") {
+		if _, ok := properties[key]; !ok && strings.HasPrefix(key, batch.LedgerPrefix+ledger.Query+".") {
 			stale = append(stale, key)
 		}
 	}

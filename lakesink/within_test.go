@@ -28,7 +28,12 @@ func TestWithinIsWhatTheTableHas(t *testing.T) {
 	}
 	rows := columns.Schema{number("b"), typed("a", columns.String), typed("s", columns.Struct, number("w"), typed("y", columns.String)), listOf("l", number("p"), number("r")),
 		mapOf("m", number("n"), number("q")), typed("z", columns.Struct, number("k"))}
-	had, lacking := amid(tableFields(table.Fields()), rows, "")
+	in := func(rows []columns.Field, asTheTable bool) (had []columns.Field, lacking, narrower []string) {
+		h := &Held{}
+		had = h.amid(tableFields(table.Fields()), rows, "", asTheTable)
+		return had, h.Lacking, h.Narrower
+	}
+	had, lacking, _ := in(rows, true)
 	want := []columns.Field{typed("a", columns.String), typed("s", columns.Struct, typed("y", columns.String)), listOf("l", number("p")), mapOf("m", number("q")), typed("z", columns.Struct, number("k"))}
 	if !reflect.DeepEqual(had, want) {
 		t.Errorf("got %+v, want %+v", had, want)
@@ -36,7 +41,29 @@ func TestWithinIsWhatTheTableHas(t *testing.T) {
 	if want := []string{"b", "s.w", "l.element.r", "m.value.n"}; !slices.Equal(lacking, want) {
 		t.Errorf("got %v, want %v", lacking, want)
 	}
-	if had, lacking = amid(tableFields(table.Fields()), columns.Schema{typed("s", columns.Struct, number("w"))}, ""); len(had) != 0 || !slices.Equal(lacking, []string{"s.w"}) {
+	if had, lacking, _ = in(columns.Schema{typed("s", columns.Struct, number("w"))}, true); len(had) != 0 || !slices.Equal(lacking, []string{"s.w"}) {
 		t.Errorf("got %v, %v", had, lacking)
+	}
+
+	long := columns.Schema{typed("a", columns.Int64), typed("s", columns.Struct, typed("x", columns.Int64))}
+	had, _, narrower := in(long, true)
+	if want := []columns.Field{number("a"), typed("s", columns.Struct, number("x"))}; !reflect.DeepEqual(had, want) || !slices.Equal(narrower, []string{"a", "s.x"}) {
+		t.Errorf("got %+v, %v, want %+v", had, narrower, want)
+	}
+	if had, _, narrower = in(long, false); !reflect.DeepEqual(had, []columns.Field(long)) || narrower != nil {
+		t.Errorf("got %+v, %v, want them as they are", had, narrower)
+	}
+	for _, c := range []struct {
+		table, row columns.Type
+		want       bool
+	}{
+		{columns.Type{Kind: columns.Decimal, Precision: 9, Scale: 2}, columns.Type{Kind: columns.Decimal, Precision: 10, Scale: 2}, true},
+		{columns.Type{Kind: columns.Decimal, Precision: 9, Scale: 2}, columns.Type{Kind: columns.Decimal, Precision: 10, Scale: 3}, false},
+		{columns.Type{Kind: columns.Float32}, columns.Type{Kind: columns.Float64}, false}, // it would round
+		{columns.Type{Kind: columns.Int64}, columns.Type{Kind: columns.Int32}, false},
+	} {
+		if got := lessRoom(c.table, c.row); got != c.want {
+			t.Errorf("%v for %v: got %v, want %v", c.table, c.row, got, c.want)
+		}
 	}
 }

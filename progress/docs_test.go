@@ -89,6 +89,10 @@ func fieldsOf(t reflect.Type, path string) []string {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		full, inner := path+name, f.Type
+		if f.Anonymous { // its fields stand among the others
+			fields = append(fields, fieldsOf(inner, path)...)
+			continue
+		}
 		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
 			if inner.Kind() == reflect.Slice {
 				full += "[]"

@@ -155,7 +155,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 		if !t.Exists {
 			text += " (to be created)"
 		}
-		pairs = append(pairs, [2]string{"table", text})
+		name := "table"
+		if t.Role != "main" {
+			name = "dead letters"
+		}
+		pairs = append(pairs, [2]string{name, text})
 	}
 	out.pairs("  ", pairs)
 	ranges := &table{headings: []string{"topic", ">partition", ">from", ">until", ">records", ">held back"}}

@@ -107,6 +107,30 @@ func samplePeek() *Peek {
 		Malformed: []PeekFault{}}
 }
 
+func sampleDeadLetters() *DeadLetters {
+	return &DeadLetters{Query: "orders", QueryID: "6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11", Tables: []string{"ops.dead"}, DeadLetters: 1_204,
+		ByTopic: []DeadLetterCount{{"orders", 1_204}}, ByReason: []DeadLetterCount{{"type", 1_200}, {"syntax", 4}}, ByBatch: []DeadLetterCount{{"17", 1_200}, {"16", 4}},
+		Newest: []DeadLetterPlace{samplePlace()}}
+}
+
+func samplePlace() DeadLetterPlace {
+	return DeadLetterPlace{Topic: "orders", Partition: 3, Offset: 1_234_567, Reason: "type", Batch: 17, Table: "ops.dead",
+		Error: `amount: a string where decimal(18,2) should be (type, at byte 23) near {"order_id":3,"amount":"5"}`}
+}
+
+func sampleDeadLetter() *DeadLetter {
+	timestamp := at("2026-11-30T03:59:58.123Z")
+	return &DeadLetter{DeadLetterPlace: samplePlace(), Timestamp: &timestamp, Key: Bytes("k\x1b[31m"), Value: Bytes(`{"order_id":3,"amount":"5"}`),
+		Headers: []PeekHeader{{"trace", Bytes{0xff}}}, Query: "orders"}
+}
+
+func sampleReplay() *DeadLetterReplay {
+	still := samplePlace()
+	still.Reason, still.Error = "syntax", "the text ends where a value should be (syntax, at byte 1) near {"
+	return &DeadLetterReplay{Query: "orders", QueryID: "6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11", DeadLetters: 1_204, Before: 0, Rows: 1_200, Still: 4,
+		Reasons: map[string]int64{"syntax": 4}, Examples: []DeadLetterPlace{still}, Table: "sales.orders", Snapshot: 4_302_859_012_394_871_102}
+}
+
 func sampleDemo() *Demo {
 	return &Demo{Step: 2, Title: "The first run", Detail: []string{"It reads what is there and exits."}, Command: "sluice run --job demo/orders.yaml", Next: []string{"sluice status --job demo/orders.yaml"}, ElapsedMs: 512}
 }
@@ -123,5 +147,5 @@ func sampleFailure() *Failure {
 }
 
 func samples() []Object {
-	return []Object{sampleBatch(), sampleSummary(), samplePlan(), sampleStatus(), sampleVerify(), sampleValidate(), samplePeek(), sampleDemo(), sampleVersion(), sampleFailure()}
+	return []Object{sampleBatch(), sampleSummary(), samplePlan(), sampleStatus(), sampleVerify(), sampleValidate(), samplePeek(), sampleDeadLetters(), sampleDeadLetter(), sampleReplay(), sampleDemo(), sampleVersion(), sampleFailure()}
 }

@@ -14,7 +14,9 @@ type Outlook struct {
 	Identity *batch.Identity
 	Log      *batch.LogState
 	Table    *batch.Table
-	View     *offsets.View
+	// DeadLetters is the table of dead letters that the job names, nil if it names none.
+	DeadLetters *batch.Table
+	View        *offsets.View
 	// Action is what recovery would do, empty if the run would refuse before it.
 	Action Action
 	// Refusal is why the run would stop, nil if it would not.
@@ -48,6 +50,9 @@ func (q *Query) Inspect(ctx context.Context) (*Outlook, error) {
 		return nil, err
 	}
 	o.Identity, o.Log, o.Table, o.View = r.identity, r.entries, r.table, r.view
+	if r.letters != nil {
+		o.DeadLetters = r.letters.table
+	}
 	if refusal == nil {
 		refusal = r.foresee(ctx, o)
 	}

@@ -173,7 +173,7 @@ func TestARecoveryWithDeadLettersStruckAnywhereLosesAndDoublesNothing(t *testing
 	for name, jobs := range changes {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				recoverAnywhere(t, func() *world { return newLettersWorld(jobs[0], jobs[1]) }, 41)
+				recoverAnywhere(t, func() *world { return newLettersWorld(jobs[0], jobs[1]) }, 97)
 			})
 		})
 	}
@@ -193,4 +193,99 @@ func TestAStalledRunWithDeadLettersThatWakesDoesNoHarm(t *testing.T) {
 			})
 		})
 	}
+}
+
+// tardy is the mutant that commits dead letters after the rows.
+type tardy struct {
+	runner.Sink
+	waiting *func() error
+}
+
+func (s tardy) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
+	*s.waiting = func() error {
+		_, err := s.Sink.Commit(ctx, c)
+		return err
+	}
+	return &batch.Applied{Batch: c.Plan.Batch}, nil
+}
+
+// rowsFirst commits the rows, then what waits.
+type rowsFirst struct {
+	runner.Sink
+	waiting *func() error
+}
+
+func (s rowsFirst) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
+	applied, err := s.Sink.Commit(ctx, c)
+	if err == nil && *s.waiting != nil {
+		err = (*s.waiting)()
+	}
+	*s.waiting = nil
+	return applied, err
+}
+
+// heedless is the mutant that takes whatever dead letters of the batch are there for its own.
+type heedless struct{ *sink }
+
+func (s heedless) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
+	t, err := s.Table(ctx, c.Query)
+	if err == nil && t.Applied.Batch == c.Plan.Batch {
+		return &t.Applied, nil
+	}
+	return s.sink.Commit(ctx, c)
+}
+
+// broken puts mutants into the runs of a world.
+func (w *world) broken(change func(q *runner.Query)) *world {
+	w.mutate = change
+	return w
+}
+
+func TestTheSweepNoticesDeadLettersThatComeAfterTheRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, violation := sweep(func() *world {
+			return newLettersWorld(rejects, rejects).broken(func(q *runner.Query) {
+				waiting, open := new(func() error), q.DeadLetters
+				q.DeadLetters = func(table string) runner.Sink { return tardy{open(table), waiting} }
+				q.Sink = rowsFirst{q.Sink, waiting}
+			})
+		}, none, true)
+		wantNoticed(t, violation)
+	})
+}
+
+// Where a plan cannot be finished with its own settings, the dead letters that are there decide: the mutant that does not
+// look at them puts records into both tables.
+func TestTheSweepNoticesDeadLettersThatAreNotCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, mutated := range []bool{false, true} {
+			w := newLettersWorld(rejects, nulls)
+			g := dyingAt("letters: commit")
+			q, _ := w.query(g, none)
+			if _, err := q.Run(t.Context()); g.struck == "" {
+				t.Fatal(err)
+			}
+			w.change()
+			w.mutate = func(q *runner.Query) {
+				decoders, open := q.NewDecoder, q.DeadLetters
+				q.NewDecoder = func(v batch.Value, headers bool) (runner.Decoder, error) {
+					if v.Rejects() {
+						return nil, &batch.Fault{Class: batch.Inconsistent, Message: "the plan cannot be finished as planned", Hint: "none"}
+					}
+					return decoders(v, headers)
+				}
+				if mutated {
+					q.DeadLetters = func(table string) runner.Sink { return heedless{open(table).(*sink)} }
+				}
+			}
+			q, _ = w.query(open(), none)
+			_, err := q.Run(t.Context())
+			switch {
+			case mutated:
+				wantNoticed(t, w.judge())
+			case batch.ClassOf(err) != batch.Inconsistent:
+				t.Errorf("got %v, want a refusal", err)
+			}
+		}
+	})
 }

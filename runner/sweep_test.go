@@ -30,9 +30,11 @@ type world struct {
 	retain int
 	// letters are the tables of dead letters by name, nil where the job has none.
 	letters map[string]*lake
-	// value is how the job reads values; changed what it is after a fault, nil for the same.
+	// value is how the job reads values, raw if it does not say; changed what it is after a fault, nil for the same.
 	value   batch.Value
 	changed *batch.Value
+	// mutate, if set, breaks a run.
+	mutate func(*runner.Query)
 }
 
 // change is what somebody does to the job between two runs.
@@ -44,7 +46,7 @@ func (w *world) change() {
 
 // newWorld holds two partitions with a backlog of three batches.
 func newWorld() *world {
-	w := &world{kafka: newKafka(), lake: newLake(), store: checkpoint.NewMemory("test"), retain: 2, value: batch.Value{Format: "raw"}}
+	w := &world{kafka: newKafka(), lake: newLake(), store: checkpoint.NewMemory("test"), retain: 2}
 	w.kafka.produce(0, 7)
 	w.kafka.produce(1, 3)
 	return w
@@ -84,6 +86,9 @@ func (noLease) Release(context.Context) error                               { re
 func (w *world) query(g *gate, m mutant) (*runner.Query, *notices) {
 	said := &notices{}
 	log := w.log(g, m)
+	if w.value.Format == "" {
+		w.value.Format = "raw"
+	}
 	q := &runner.Query{
 		Source: &source{kafka: w.kafka, gate: g}, Sink: &sink{lake: w.lake, gate: g, mutant: m, log: log}, Log: log, Journal: log, Lease: noLease{}, Reporter: said,
 		NewDecoder: func(batch.Value, bool) (runner.Decoder, error) { return decoder{}, nil },
@@ -91,6 +96,9 @@ func (w *world) query(g *gate, m mutant) (*runner.Query, *notices) {
 			TableName: "t", Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }, ExitCode: func(err error) int { return min(1, len(fmt.Sprint(err))) }},
 	}
 	w.addLetters(q, g)
+	if w.mutate != nil {
+		w.mutate(q)
+	}
 	return q, said
 }
 

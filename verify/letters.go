@@ -226,6 +226,7 @@ func (c *court) judgeLetters(k *partitionCase) {
 	case found > says:
 		c.badLetters(k, Problem{Kind: DeadLettersUnexpected, Count: found - says, What: fmt.Sprintf("%s has %s more than were counted", k, count(found-says, "dead letter"))})
 	case found < says && !k.lettersWhole:
+		k.line.Verdict = worse(k.line.Verdict, Unproven)
 		c.limit(Limit{Kind: DeadLettersOnly, What: fmt.Sprintf("what became of %s of %s", count(says-found, "dead letter"), k),
 			Why: "somebody has removed dead letters, or the history that would tell has expired"})
 	case found < says:

@@ -1,0 +1,279 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/urfave/cli/v2"
+
+	"sluice/batch"
+	"sluice/job"
+	"sluice/lakesink"
+	"sluice/offsets"
+	"sluice/progress"
+	"sluice/verify"
+)
+
+const flagRecord = "record"
+
+func (p *process) deadLetterCommand() *cli.Command {
+	flags := func(more ...cli.Flag) []cli.Flag { return slices.Concat(jobFlags(), outputFlags(), more) }
+	return &cli.Command{
+		Name:  "deadletter",
+		Usage: "look at the records that are no rows, or make rows of them: ls, show, replay",
+		Subcommands: []*cli.Command{
+			{Name: "ls", Usage: "count the query's dead letters by topic, reason and batch, and list the newest", Action: p.listDeadLetters,
+				Flags: flags(&cli.IntFlag{Name: flagLimit, Aliases: []string{"n"}, Value: 10, Usage: "list at most so many of the newest (`COUNT`)"})},
+			{Name: "show", Usage: "show dead letters whole: key, value, headers and error, escaped", Action: p.showDeadLetters,
+				Description: "Shows the records that --record names, or the newest.\n\n   sluice deadletter show --job orders.yaml --record orders-3@1042",
+				Flags: flags(&cli.StringSliceFlag{Name: flagRecord, Usage: "show this one: `TOPIC-PARTITION@OFFSET`; may be repeated"},
+					&cli.IntFlag{Name: flagLimit, Aliases: []string{"n"}, Value: 1, Usage: "without --record, show so many of the newest (`COUNT`)"})},
+			{Name: "replay", Usage: "decode the dead letters again, as the job is now, and add those that are rows to the table, each once", Action: p.replayDeadLetters,
+				Description: "What cannot be read stays a dead letter, and the dead letters stay where they are. It may be repeated, also after it was killed: what is in the table is not added again.\n" +
+					"It waits for the lease as a run does, and ends with exit code 11 while a run is active.",
+				Flags: flags()},
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return &usage{fmt.Errorf("unknown command %q", "deadletter "+c.Args().First()), "use sluice deadletter ls, show or replay"}
+			}
+			return cli.ShowSubcommandHelp(c)
+		},
+	}
+}
+
+// deadLetters connects to the tables of a query's dead letters.
+func (p *process) deadLetters(c *cli.Context) (*pipeline, *progress.DeadLetters, error) {
+	if err := p.begin(c); err != nil {
+		return nil, nil, err
+	}
+	j, err := p.loadJob(c, job.ForSink|job.ForCheckpoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	line, err := connect(c.Context, j, job.ForSink|job.ForCheckpoint)
+	if err != nil {
+		return line, nil, cause(c.Context, err)
+	}
+	found := &progress.DeadLetters{Query: j.Name, Tables: []string{}, ByTopic: []progress.DeadLetterCount{}, ByReason: []progress.DeadLetterCount{}, ByBatch: []progress.DeadLetterCount{}, Newest: []progress.DeadLetterPlace{}}
+	if found.QueryID, err = line.log.Query(c.Context); err != nil {
+		return line, nil, cause(c.Context, err)
+	}
+	if found.QueryID == "" {
+		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: "the checkpoint has no query", Hint: "check checkpoint, or run sluice run first"}
+	}
+	identity, err := line.log.Identity(c.Context)
+	if err != nil {
+		return line, nil, cause(c.Context, err)
+	}
+	found.Tables = append(found.Tables, verify.LetterTables(identity)...)
+	if name := j.Value.DeadLetters; name != "" && !slices.Contains(found.Tables, name) {
+		found.Tables = append(found.Tables, name)
+	}
+	if len(found.Tables) == 0 {
+		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters", j.Name), Hint: "set deadLetter.table, and value.onMalformed to deadLetter: docs/formats.md says more"}
+	}
+	return line, found, nil
+}
+
+// eachLetter visits the dead letters of a query in all its tables. A table that is not there yet, or any more, has none.
+func (l *pipeline) eachLetter(ctx context.Context, of *progress.DeadLetters, parts lakesink.LetterParts, visit func(table string, letter *lakesink.Letter) (more bool, err error)) error {
+	for _, name := range of.Tables {
+		more := true
+		err := l.deadLetters(name).Letters(ctx, parts, func(letter *lakesink.Letter) (_ bool, err error) {
+			if letter.Query == of.QueryID {
+				more, err = visit(name, letter)
+			}
+			return more, err
+		})
+		if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
+			continue
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *process) listDeadLetters(c *cli.Context) error {
+	line, found, err := p.deadLetters(c)
+	if line != nil {
+		defer line.close()
+	}
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(c)
+	if err != nil {
+		return err
+	}
+	topics, reasons, batches := map[string]int64{}, map[string]int64{}, map[int64]int64{}
+	newest := newestPlaces{limit: limit}
+	err = line.eachLetter(c.Context, found, lakesink.LetterReasons, func(table string, letter *lakesink.Letter) (bool, error) {
+		found.DeadLetters++
+		topics[letter.Topic]++
+		reasons[letter.Class]++
+		batches[letter.Batch]++
+		newest.add(placeOf(table, letter))
+		return true, c.Context.Err()
+	})
+	if err != nil {
+		return cause(c.Context, err)
+	}
+	found.ByTopic, found.ByReason = counted(topics), counted(reasons)
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(batches))) {
+		if found.ByBatch = append(found.ByBatch, progress.DeadLetterCount{Of: strconv.FormatInt(n, 10), DeadLetters: batches[n]}); len(found.ByBatch) == mostBatches {
+			break
+		}
+	}
+	found.Newest = append(found.Newest, newest.places...)
+	return progress.Write(p.stdout, p.json, found)
+}
+
+// mostBatches bounds how many batches are listed.
+const mostBatches = 20
+
+func limitOf(c *cli.Context) (int, error) {
+	n := c.Int(flagLimit)
+	if n < 1 || n > mostRows {
+		return 0, &usage{fmt.Errorf("--%s %d is out of range", flagLimit, n), fmt.Sprintf("use a number from 1 to %d", mostRows)}
+	}
+	return n, nil
+}
+
+func placeOf(table string, l *lakesink.Letter) progress.DeadLetterPlace {
+	return progress.DeadLetterPlace{Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Reason: l.Class, Error: l.Error, Batch: l.Batch, Table: table}
+}
+
+// counted is the most frequent first.
+func counted(counts map[string]int64) []progress.DeadLetterCount {
+	all := []progress.DeadLetterCount{}
+	for of, n := range counts {
+		all = append(all, progress.DeadLetterCount{Of: of, DeadLetters: n})
+	}
+	slices.SortFunc(all, func(a, b progress.DeadLetterCount) int {
+		return cmp.Or(cmp.Compare(b.DeadLetters, a.DeadLetters), cmp.Compare(a.Of, b.Of))
+	})
+	return all
+}
+
+// newestPlaces keeps the dead letters of the newest batches.
+type newestPlaces struct {
+	limit  int
+	places []progress.DeadLetterPlace
+}
+
+func compareNewest(a, b progress.DeadLetterPlace) int {
+	return cmp.Or(cmp.Compare(b.Batch, a.Batch), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(b.Offset, a.Offset))
+}
+
+// add takes a place in where it is among the newest, and reports whether it is.
+func (n *newestPlaces) add(p progress.DeadLetterPlace) bool {
+	at, _ := slices.BinarySearchFunc(n.places, p, compareNewest)
+	if at == n.limit {
+		return false
+	}
+	n.places = slices.Insert(n.places, at, p)
+	n.places = n.places[:min(len(n.places), n.limit)]
+	return true
+}
+
+// record is one record that somebody wants to see.
+type record struct {
+	offsets.TopicPartition
+	offset int64
+}
+
+// recordsOf reads TOPIC-PARTITION@OFFSET.
+func recordsOf(c *cli.Context) (map[record]bool, error) {
+	wanted := map[record]bool{}
+	for _, text := range c.StringSlice(flagRecord) {
+		place, at, ok := strings.Cut(text, "@")
+		dash := strings.LastIndex(place, "-")
+		offset, err := strconv.ParseInt(at, 10, 64)
+		partition, err2 := strconv.ParseInt(place[dash+1:], 10, 32)
+		if !ok || dash < 1 || err != nil || err2 != nil || offset < 0 || partition < 0 {
+			return nil, &usage{fmt.Errorf("--%s %q is no record", flagRecord, text), "write it as in orders-3@1042"}
+		}
+		wanted[record{offsets.TopicPartition{Topic: place[:dash], Partition: int32(partition)}, offset}] = true
+	}
+	return wanted, nil
+}
+
+func (p *process) showDeadLetters(c *cli.Context) error {
+	line, found, err := p.deadLetters(c)
+	if line != nil {
+		defer line.close()
+	}
+	if err != nil {
+		return err
+	}
+	wanted, err := recordsOf(c)
+	if err != nil {
+		return err
+	}
+	if len(wanted) == 0 {
+		if wanted, err = line.newestRecords(c, found); err != nil {
+			return cause(c.Context, err)
+		}
+	}
+	asked := len(wanted)
+	err = line.eachLetter(c.Context, found, lakesink.WholeLetters, func(table string, letter *lakesink.Letter) (bool, error) {
+		at := record{letter.TopicPartition, letter.Offset}
+		if !wanted[at] {
+			return true, c.Context.Err()
+		}
+		delete(wanted, at)
+		return len(wanted) > 0, progress.Write(p.stdout, p.json, wholeLetter(table, letter))
+	})
+	if err != nil {
+		return cause(c.Context, err)
+	}
+	if len(wanted) > 0 {
+		var names []string
+		for at := range wanted {
+			names = append(names, fmt.Sprintf("%s@%d", at.TopicPartition, at.offset))
+		}
+		slices.Sort(names)
+		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("%d of %d records are no dead letters of query %s: %s", len(names), asked, found.Query, strings.Join(names, ", ")),
+			Hint: "sluice deadletter ls lists the newest that are there"}
+	}
+	return nil
+}
+
+// newestRecords are the newest dead letters, as many as are asked for.
+func (l *pipeline) newestRecords(c *cli.Context, of *progress.DeadLetters) (map[record]bool, error) {
+	limit, err := limitOf(c)
+	if err != nil {
+		return nil, err
+	}
+	newest, wanted := newestPlaces{limit: limit}, map[record]bool{}
+	err = l.eachLetter(c.Context, of, lakesink.LetterPlaces, func(table string, letter *lakesink.Letter) (bool, error) {
+		newest.add(placeOf(table, letter))
+		return true, c.Context.Err()
+	})
+	for _, p := range newest.places {
+		wanted[record{offsets.TopicPartition{Topic: p.Topic, Partition: p.Partition}, p.Offset}] = true
+	}
+	return wanted, err
+}
+
+func wholeLetter(table string, l *lakesink.Letter) *progress.DeadLetter {
+	d := &progress.DeadLetter{DeadLetterPlace: placeOf(table, l), Key: l.Key, Value: l.Value, Headers: []progress.PeekHeader{}, Query: l.QueryName}
+	if l.TimestampMs != -1 {
+		d.Timestamp = &progress.Timestamp{Time: time.UnixMilli(l.TimestampMs)}
+	}
+	for _, h := range l.Headers {
+		d.Headers = append(d.Headers, progress.PeekHeader{Key: string(h.Key), Value: h.Value})
+	}
+	return d
+}

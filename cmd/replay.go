@@ -1,0 +1,101 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/decode"
+	"sluice/lakesink"
+	"sluice/progress"
+	"sluice/verify"
+)
+
+func (p *process) replayDeadLetters(c *cli.Context) error {
+	line, found, err := p.deadLetters(c)
+	if line != nil {
+		defer line.close()
+	}
+	if err != nil {
+		return err
+	}
+	if err := lakesink.Unwritable(line.catalog); err != nil {
+		return err
+	}
+	held, _, err := line.lease.Acquire(c.Context)
+	if err != nil {
+		return cause(c.Context, err)
+	}
+	came, err := line.replay(held, found)
+	if releaseErr := line.lease.Release(context.WithoutCancel(c.Context)); releaseErr != nil && err == nil {
+		fmt.Fprintf(p.stderr, "sluice: the lease was not released; the next run may have to wait for it to run out: %v\n", releaseErr)
+	}
+	if err != nil {
+		return cause(held, err)
+	}
+	return progress.Write(p.stdout, p.json, came)
+}
+
+// replay decodes the dead letters of a query again. The checkpoint is not touched: what is replayed is in the table's
+// ledger.
+func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progress.DeadLetterReplay, error) {
+	identity, err := l.log.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uuids := map[string]string{}
+	if identity != nil {
+		uuids[""] = identity.Tables["main"]
+		for _, name := range verify.LetterTables(identity) {
+			uuids[name] = identity.Tables["deadLetters/"+name]
+		}
+	}
+	var from []*lakesink.Iceberg
+	for _, name := range of.Tables {
+		from = append(from, l.deadLetters(name))
+	}
+	value, err := l.replayed(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := l.newDecoder(value, l.job.Source.IncludeHeaders)
+	if err != nil {
+		return nil, err
+	}
+	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(),
+		Decode: func(records *columns.Records) (*columns.Batch, error) { return decoder.Decode(records) }})
+	if err != nil {
+		return nil, err
+	}
+	came := &progress.DeadLetterReplay{Query: of.Query, QueryID: of.QueryID, DeadLetters: did.Letters, Before: did.Before, Rows: did.Rows, Still: did.Still,
+		Reasons: did.Misfits.Reasons, Examples: []progress.DeadLetterPlace{}, Table: l.sink.TableName(), Snapshot: did.Snapshot}
+	for _, e := range did.Misfits.Examples {
+		came.Examples = append(came.Examples, progress.DeadLetterPlace{Topic: e.Topic, Partition: e.Partition, Offset: e.Offset, Reason: e.Reason, Error: e.Text, Batch: batch.None})
+	}
+	return came, nil
+}
+
+// replayed is how the job reads values now, with the columns that the table has been given, but that whatever is no row
+// stays a dead letter: to make nulls of it would be to lose it. So does a record with a field that the table has no
+// column for, where such fields are to become columns: that is a run's work.
+func (l *pipeline) replayed(ctx context.Context, of *progress.DeadLetters) (batch.Value, error) {
+	if err := l.openRegistry(ctx); err != nil {
+		return batch.Value{}, err
+	}
+	t, err := l.sink.Table(ctx, of.QueryID)
+	if err != nil {
+		return batch.Value{}, err
+	}
+	value, err := l.valueFor(ctx, t)
+	if value.OnUnknownField == decode.AddColumn {
+		value.OnUnknownField = batch.DeadLetterPolicy
+	}
+	if value.OnTombstone == "drop" {
+		value.OnTombstone = batch.DeadLetterPolicy
+	}
+	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, of.Tables[0]
+	return value, err
+}

@@ -1,0 +1,143 @@
+package lakesink
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/offsets"
+)
+
+// places are offsets by partition, in compressed bitmaps.
+type places map[offsets.TopicPartition]*roaring64.Bitmap
+
+func (p places) add(tp offsets.TopicPartition, offset int64) {
+	if p[tp] == nil {
+		p[tp] = roaring64.New()
+	}
+	p[tp].Add(uint64(offset))
+}
+
+func (p places) has(tp offsets.TopicPartition, offset int64) bool {
+	return p[tp] != nil && p[tp].Contains(uint64(offset))
+}
+
+func (p places) count(tp offsets.TopicPartition) int64 {
+	if p[tp] == nil {
+		return 0
+	}
+	return int64(p[tp].GetCardinality())
+}
+
+func (p places) total() (n int64) {
+	for tp := range p {
+		n += p.count(tp)
+	}
+	return n
+}
+
+// presentIn finds those of the places that the table has rows of. Files whose statistics say that they have none are not
+// opened.
+func (p places) presentIn(ctx context.Context, t *table.Table) (places, error) {
+	there := places{}
+	if p.total() == 0 {
+		return there, nil
+	}
+	names := []string{letterTopic, letterPartition, letterOffset}
+	ids := map[string]int{}
+	for _, name := range names {
+		f, ok := t.Schema().FindFieldByName(name)
+		if !ok {
+			return nil, fmt.Errorf("the table has no column %s to tell by whether a record is there", name)
+		}
+		ids[name] = f.ID
+	}
+	skip := func(task table.FileScanTask) bool {
+		return !p.mayBeIn(task.File, ids[letterPartition], ids[letterOffset])
+	}
+	err := eachBatch(ctx, t, names, 64<<10, skip, func(rows arrow.RecordBatch) (bool, error) {
+		return true, p.intersect(rows, there)
+	})
+	return there, err
+}
+
+func (p places) intersect(rows arrow.RecordBatch, there places) error {
+	cells := map[string]arrow.Array{}
+	for i, f := range rows.Schema().Fields() {
+		cells[f.Name] = rows.Column(i)
+	}
+	topics, ok := cells[letterTopic].(interface{ Value(int) string })
+	partitions, fine := wholes(cells[letterPartition])
+	at, good := wholes(cells[letterOffset])
+	if !ok || !fine || !good {
+		return fmt.Errorf("the columns %s, %s and %s of the table have other types than sluice writes", letterTopic, letterPartition, letterOffset)
+	}
+	for i := range int(rows.NumRows()) {
+		tp := offsets.TopicPartition{Topic: topics.Value(i), Partition: int32(partitions(i))}
+		if p.has(tp, at(i)) {
+			tp.Topic = string([]byte(tp.Topic)) // it outlives the columns
+			there.add(tp, at(i))
+		}
+	}
+	return nil
+}
+
+// wholes reads whole numbers of either width.
+func wholes(a arrow.Array) (func(int) int64, bool) {
+	switch a := a.(type) {
+	case interface{ Value(int) int32 }:
+		return func(i int) int64 { return int64(a.Value(i)) }, true
+	case interface{ Value(int) int64 }:
+		return a.Value, true
+	}
+	return nil, false
+}
+
+// mayBeIn says whether a file's bounds allow any of the places. Unknown bounds allow all.
+func (p places) mayBeIn(file iceberg.DataFile, partitionID, offsetID int) bool {
+	partitions, offsets := boundsOf(file, partitionID), boundsOf(file, offsetID)
+	for tp, set := range p {
+		if partitions.excludes(int64(tp.Partition)) {
+			continue
+		}
+		if !offsets.known {
+			return true
+		}
+		it := set.Iterator()
+		it.AdvanceIfNeeded(uint64(max(0, offsets.least)))
+		if it.HasNext() && int64(it.PeekNext()) <= offsets.greatest {
+			return true
+		}
+	}
+	return false
+}
+
+// extent is the least and greatest value of a column in a file.
+type extent struct {
+	least, greatest int64
+	known           bool
+}
+
+func (b extent) excludes(v int64) bool { return b.known && (v < b.least || v > b.greatest) }
+
+// boundsOf decodes an int's or long's bounds (Iceberg spec, single-value serialization: 4 or 8 bytes, little-endian).
+func boundsOf(file iceberg.DataFile, id int) extent {
+	least, ok := wholeNumber(file.LowerBoundValues()[id])
+	greatest, fine := wholeNumber(file.UpperBoundValues()[id])
+	return extent{least, greatest, ok && fine}
+}
+
+func wholeNumber(b []byte) (int64, bool) {
+	switch len(b) {
+	case 4:
+		return int64(int32(binary.LittleEndian.Uint32(b))), true
+	case 8:
+		return int64(binary.LittleEndian.Uint64(b)), true
+	}
+	return 0, false
+}
