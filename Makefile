@@ -3,7 +3,7 @@
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # What the race detector can bear in minutes: the packages that share memory between goroutines. cmd is left out: its tests
 # are whole runs and child processes, which take many minutes under the detector, of code that the packages below it test.
-raced := ./offsets ./batch ./columns ./checkpoint/... ./kafkasrc ./runner ./progress ./job ./decode ./lakesink ./verify
+raced := ./offsets ./batch ./columns ./checkpoint/... ./kafkasrc ./runner ./progress ./job ./decode ./decode/registry ./lakesink ./verify
 # Tests that take minutes under it and share nothing: hundreds of commits one after the other, random histories.
 unraced := ^(TestTheCostOfACommitStaysFlat|TestRandomHistoriesAreProvedAndEveryMutationIsFound)$$
 # The packages with tests against real servers.
