@@ -109,6 +109,8 @@ func (l *loading) checkSchema(s *schemaKeys) bool {
 			l.report(l.job.origins[s.file], s.file, "is an empty file: want "+find(s.schema).Want)
 		}
 		return false
+	case s.binary() && url == "" && *s.is.file == "" && l.registryIsWrong():
+		return false
 	case s.binary() && url != "" && *s.is.file != "" && !l.isTouched(s.framing):
 		l.report(l.around(s.framing), s.framing, "is missing: with "+s.file+" and "+registryURLPath+" both, want confluent or none, in the job file or as "+find(s.framing).Env())
 	case s.asks() && *s.is.subject == "" && !l.isTouched(s.subject):
@@ -121,6 +123,13 @@ func (l *loading) checkSchema(s *schemaKeys) bool {
 		l.missing(find(s.schema))
 	}
 	return len(l.problems) == before
+}
+
+// registryIsWrong says that somebody meant to say where the registry is, and that what is wrong with it was reported.
+func (l *loading) registryIsWrong() bool {
+	return l.isWrong(registryURLPath) || slices.ContainsFunc(l.problems, func(p Problem) bool {
+		return p.Nearest == registryURLPath || p.Nearest == registryPath
+	})
 }
 
 // checkHeed reports keys that mean nothing to a format.
