@@ -119,6 +119,8 @@ func (l *loading) checkSchema(s *schemaKeys) bool {
 		l.missing(find(registryURLPath))
 	case !s.framed() && s.binary() && *s.is.file == "":
 		l.report(l.around(s.file), s.file, "is missing: want the file of the schema that "+s.side+"s were written with, or, if they say so themselves, "+registryURLPath)
+	case *s.is.format == "json" && *s.is.schema == "" && *s.is.file == "" && url != "" && !l.isTouched(s.framing) && !l.isTouched(s.schema):
+		l.report(l.around(s.schema), s.schema, "is missing: want "+find(s.schema).Want+"; or, if the registry has a JSON Schema of the "+s.side+"s, "+s.framing+" confluent, with which the columns follow from it")
 	case !s.framed() && *s.is.format == "json" && *s.is.schema == "" && *s.is.file == "" && !l.isTouched(s.schema):
 		l.missing(find(s.schema))
 	}
