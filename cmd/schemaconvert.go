@@ -33,7 +33,7 @@ func (p *process) convertCommand() *cli.Command {
 			"   sluice schema convert orders.schema.json >orders.ddl\n   sluice schema convert --message shop.Order --reference shop/money.proto=money.proto orders.proto",
 		Flags: []cli.Flag{
 			&keyFlag{name: flagReference, word: "NAME=FILE", usage: "another text that the schema refers to by NAME; may be repeated"},
-			&cli.StringFlag{Name: flagMessage, Usage: "the Protobuf message, by its full `NAME` or that within its package; without it the first of the file"},
+			&cli.StringFlag{Name: flagMessage, Usage: "the Protobuf message, by its full `NAME` or that within its package; needed where the file has several at its top"},
 			&cli.BoolFlag{Name: flagAnyAsText, Usage: "where a JSON Schema says no type, or several, make it a STRING that keeps the text of the value, and say which option that needs"},
 		},
 		Action: p.convert,
@@ -63,7 +63,7 @@ func (p *process) convert(c *cli.Context) error {
 	}
 	converted, err := decode.Convert(foreign)
 	if err != nil {
-		return &usage{err, "correct the schema, or write value.schema by hand"}
+		return &usage{err, "correct the schema (of a .proto file, --message NAME before the file says which message), or write value.schema by hand"}
 	}
 	if err := writeFormats(p.stderr, converted.Formats); err != nil {
 		return err

@@ -42,7 +42,8 @@ func TestSchemaConvertMakesDDLOfEachKind(t *testing.T) {
 	convert(t, "--reference", "customer="+at("customer.avsc"), at("order.avsc")).wants(0).prints("id BIGINT NOT NULL,\nc STRUCT<name: STRING NOT NULL>\n")
 	convert(t, at("avro.json")).wants(0).prints("x INT NOT NULL\n")
 	proto := []string{"--reference", "shop/customer.proto=" + at("customer.proto"), at("order.proto")}
-	convert(t, proto...).wants(0).prints("id BIGINT,\nc STRUCT<name: STRING>\n")
+	convert(t, proto...).wants(64).says("several messages at its top, shop.Order, shop.Other", "--message")
+	convert(t, append([]string{"--message", "Order"}, proto...)...).wants(0).prints("id BIGINT,\nc STRUCT<name: STRING>\n")
 	convert(t, append([]string{"--message", "shop.Other"}, proto...)...).wants(0).prints("x STRING\n")
 	set := "\n\x2c\n\x07o.proto\x12\x04shop\"\x13\n\x05Order\x12\x0a\n\x02id\x18\x01 \x01(\x03b\x06proto3"
 	convert(t, filepath.Join(inFolder(t, "order.desc", set), "order.desc")).wants(0).prints("id BIGINT\n")

@@ -148,7 +148,7 @@ func TestProblemsOfWrittenSchemasAreFoundWhereTheyAre(t *testing.T) {
 		"a column that has no value":      {avroValue(ordersV1, "more INT NOT NULL"), "value.schema: "},
 		"every record has unknown fields": {strict, "value.onUnknownField: the schema that the record was written with has fields that the columns have not: name"},
 		"a framing of later":              {other, `value.framing: this version of sluice has no framing "glue"`},
-		"several messages":                {proto, "value.message: the schema has several messages"},
+		"several messages":                {proto, "value.message: the schema has several messages at its top, A, B: say which one it is"},
 		"no such message":                 {unknown, "value.message: there is no message C"},
 		"no descriptor set":               {broken, "value.schemaFile: "},
 		"a name that is taken":            {avroValue(`{"type":"record","name":"R","fields":[{"name":"kafka_offset","type":"long"}]}`, ""), "value.schema: the schema has a column kafka_offset"},

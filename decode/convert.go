@@ -92,7 +92,7 @@ func (s *ForeignSchema) message() (columns.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := f.MessageAt([]int{0})
+	m, err := f.OnlyMessage()
 	if s.Message != "" {
 		m, err = f.Message(s.Message)
 	}

@@ -72,14 +72,22 @@ func (m Maker) newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
 	o.RawValue, o.Key = value.IncludeRawValue, s.keys
 	o.OnMalformed, o.OnTombstone, o.OnUnknown = policies[value.OnMalformed], policies[value.OnTombstone], policies[value.OnUnknownField]
 	if !value.Rejects() || o.Lenient != nil {
-		return NewTyped(s.parser, o)
+		t, err := NewTyped(s.parser, o)
+		if err != nil {
+			return nil, err
+		}
+		t.format = value.Format
+		return t, nil
 	}
 	d := &withDeadLetters{}
 	d.letters.Columns = columns.Make(DeadLetterSchema())
 	o.Rejected = d.reject
 	var err error
-	d.Typed, err = NewTyped(s.parser, o)
-	return d, err
+	if d.Typed, err = NewTyped(s.parser, o); err != nil {
+		return nil, err
+	}
+	d.format = value.Format
+	return d, nil
 }
 
 // policies are the words for what becomes of records that are no row.

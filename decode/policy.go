@@ -1,7 +1,9 @@
 package decode
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 
 	"sluice/batch"
 	"sluice/columns"
@@ -51,7 +53,7 @@ func (t *Typed) apply(policy Policy, typed []columns.Array, records *columns.Rec
 	return false, &batch.Fault{
 		Class:   batch.BadRecords,
 		Message: fmt.Sprintf("record %s-%d at offset %d is malformed", records.Topic, records.Partition, records.Offsets[row]),
-		Hint:    t.hint(why), Err: why,
+		Hint:    t.hint(why, records.Value.Bytes(row)), Err: why,
 	}
 }
 
@@ -68,7 +70,7 @@ func (t *Typed) note(offset int64, why *malformed.Error) {
 
 // hint is what can be done about a record that is no row. A batch that failed is open, and is finished by whatever the job
 // says when it is tried again.
-func (t *Typed) hint(why *malformed.Error) string {
+func (t *Typed) hint(why *malformed.Error, value []byte) string {
 	const then = "; nothing of the batch is in the table, and the next run finishes it"
 	without := ""
 	if t.required != "" {
@@ -93,6 +95,41 @@ func (t *Typed) hint(why *malformed.Error) string {
 	if t.collector != nil {
 		came = "; a column that came from records keeps the type that its first batch gave it: for another, rename or drop it with any engine, and declare it in value.schema"
 	}
-	return "correct value.schema or the way value.json reads it if the record is right; if it is wrong, set value.onMalformed to null" + without +
+	return t.mistaken(why, value) + t.correct() + " if the record is right; if it is wrong, set value.onMalformed to null" + without +
 		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table" + came + then
+}
+
+// correct says what makes a row of a record that is right.
+func (t *Typed) correct() string {
+	switch t.format {
+	case FormatAvro, FormatProtobuf:
+		if _, byID := t.parser.(*framed); !byID {
+			return "correct value.schemaFile, which has to be the schema that it was written with, or value.schema"
+		}
+		return "correct value.schema or the way value." + t.format + " reads it"
+	case FormatString:
+		return "make it a query with value.format raw, which keeps bytes that are no text,"
+	}
+	return "correct value.schema or the way value.json reads it"
+}
+
+// mistaken says where to look first if the value looks like one of another format, or framed otherwise; empty if not.
+func (t *Typed) mistaken(why *malformed.Error, value []byte) string {
+	if why.Reason != malformed.Syntax && (why.Reason != malformed.WrongType || why.Position != 0) {
+		return ""
+	}
+	looks := looksLike(value)
+	_, byID := t.parser.(*framed)
+	switch {
+	case t.format == FormatString || byID:
+		return "" // text is whatever it is, and of a framed value the framing was right
+	case t.format != FormatJSON && looks == "" && bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")):
+		looks = "JSON"
+	case t.format != FormatJSON && strings.HasPrefix(looks, "binary"):
+		return ""
+	}
+	if looks == "" {
+		return ""
+	}
+	return "the value looks like " + looks + ": if the topic's values are that, correct value.format or value.framing; otherwise "
 }

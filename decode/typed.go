@@ -75,6 +75,8 @@ type Typed struct {
 	kept []int
 	// required is a column that cannot be null, empty if there is none.
 	required string
+	// format is value.format, for what an error advises; empty if nobody said.
+	format string
 	// framed are those of the parsers that need the records' headers.
 	framed []*framed
 	// collector is the parser, if it is one.

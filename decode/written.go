@@ -103,10 +103,7 @@ func messageOf(f *protobuf.File, name string, indexes []int) (written, error) {
 	case indexes != nil:
 		m, err = f.MessageAt(indexes)
 	default:
-		if _, several := f.MessageAt([]int{1}); several == nil {
-			return written{}, &unnamed{errors.New("the schema has several messages at its top: say which one it is")}
-		}
-		m, err = f.MessageAt([]int{0})
+		m, err = f.OnlyMessage()
 	}
 	if err != nil {
 		return written{}, &unnamed{err}

@@ -31,6 +31,14 @@ func checkClient(properties map[string]string) []PropertyProblem {
 	return problems
 }
 
+// checkRegistry wants the address.
+func checkRegistry(properties map[string]string) []PropertyProblem {
+	if properties["url"] == "" {
+		return []PropertyProblem{{Name: "url", Message: "is required"}}
+	}
+	return nil
+}
+
 // checkValue finds one misspelt type and one zone.
 func checkValue(v *Value) []ValueProblem {
 	var problems []ValueProblem
@@ -54,7 +62,7 @@ func caseInput(t *testing.T, path string) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := Input{File: "/etc/sluice/" + filepath.Base(path), WorkDir: "/home/etl", Reserved: []string{"SLUICE_OWN"}, CheckClient: checkClient, CheckValue: checkValue}
+	in := Input{File: "/etc/sluice/" + filepath.Base(path), WorkDir: "/home/etl", Reserved: []string{"SLUICE_OWN"}, CheckClient: checkClient, CheckRegistry: checkRegistry, CheckValue: checkValue}
 	in.ReadFile = func(name string) ([]byte, error) {
 		rest, ok := strings.CutPrefix(name, "/etc/sluice/")
 		if !ok {

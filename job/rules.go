@@ -130,6 +130,9 @@ func (l *loading) checkClient(section string, properties Properties, check func(
 	}
 	for _, found := range check(properties) {
 		path := join(section, found.Name)
+		if find(path) != nil && l.isWrong(path) { // to the client it is missing
+			continue
+		}
 		p := Problem{At: l.job.origins[path], Key: path, Message: found.Message}
 		if found.Value {
 			value := term{text: properties[found.Name], secret: l.job.secret[path] || SecretName(found.Name)}

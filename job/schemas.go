@@ -109,6 +109,8 @@ func (l *loading) checkSchema(s *schemaKeys) bool {
 			l.report(l.job.origins[s.file], s.file, "is an empty file: want "+find(s.schema).Want)
 		}
 		return false
+	case s.binary() && url == "" && *s.is.file == "" && l.registryIsWrong():
+		return false
 	case s.binary() && url != "" && *s.is.file != "" && !l.isTouched(s.framing):
 		l.report(l.around(s.framing), s.framing, "is missing: with "+s.file+" and "+registryURLPath+" both, want confluent or none, in the job file or as "+find(s.framing).Env())
 	case s.asks() && *s.is.subject == "" && !l.isTouched(s.subject):
@@ -117,10 +119,19 @@ func (l *loading) checkSchema(s *schemaKeys) bool {
 		l.missing(find(registryURLPath))
 	case !s.framed() && s.binary() && *s.is.file == "":
 		l.report(l.around(s.file), s.file, "is missing: want the file of the schema that "+s.side+"s were written with, or, if they say so themselves, "+registryURLPath)
+	case *s.is.format == "json" && *s.is.schema == "" && *s.is.file == "" && url != "" && !l.isTouched(s.framing) && !l.isTouched(s.schema):
+		l.report(l.around(s.schema), s.schema, "is missing: want "+find(s.schema).Want+"; or, if the registry has a JSON Schema of the "+s.side+"s, "+s.framing+" confluent, with which the columns follow from it")
 	case !s.framed() && *s.is.format == "json" && *s.is.schema == "" && *s.is.file == "" && !l.isTouched(s.schema):
 		l.missing(find(s.schema))
 	}
 	return len(l.problems) == before
+}
+
+// registryIsWrong says that somebody meant to say where the registry is, and that what is wrong with it was reported.
+func (l *loading) registryIsWrong() bool {
+	return l.isWrong(registryURLPath) || slices.ContainsFunc(l.problems, func(p Problem) bool {
+		return p.Nearest == registryURLPath || p.Nearest == registryPath
+	})
 }
 
 // checkHeed reports keys that mean nothing to a format.

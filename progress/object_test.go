@@ -144,8 +144,8 @@ func TestHeadlinesSayHowARunEnded(t *testing.T) {
 
 func TestALineOfABatchNamesWhatIsUnusual(t *testing.T) {
 	b := sampleBatch()
-	b.NumInputRows, b.BatchDuration, b.Sluice = 1, 0, Extra{Files: 1, WrittenBytes: 900, DeadLetters: 2, Dropped: 3, Replayed: true}
-	want := "batch 7, replayed: 1 record in 0 ms, 1,000/s, 1 file, 900 B, 2 dead letters, 3 dropped\n"
+	b.NumInputRows, b.BatchDuration, b.Sluice = 1, 0, Extra{Files: 1, WrittenBytes: 900, DeadLetters: 2, DeadLetterFiles: 1, Dropped: 3, Replayed: true}
+	want := "batch 7, replayed: 1 record in 0 ms, 1,000/s, 2 files, 900 B, 2 dead letters, 3 dropped\n"
 	if got := text(t, b); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -24,7 +24,7 @@ func (b *Batch) line() string {
 	}
 	duration := time.Duration(b.BatchDuration) * time.Millisecond
 	s += fmt.Sprintf(": %s in %s, %s, %s, %s", plural(b.NumInputRows, "record"), took(duration), rate(b.NumInputRows, duration),
-		plural(b.Sluice.Files, "file"), size(b.Sluice.WrittenBytes))
+		plural(b.Sluice.Files+b.Sluice.DeadLetterFiles, "file"), size(b.Sluice.WrittenBytes))
 	if b.Sluice.DeadLetters > 0 {
 		s += ", " + plural(b.Sluice.DeadLetters, "dead letter")
 	}

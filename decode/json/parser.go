@@ -224,9 +224,9 @@ func (s *scanner) other(c byte, wanted string) bool {
 		found = "an object"
 	case c == '[':
 		found = "an array"
-	case c == 't' || c == 'f':
+	case s.begins("true") || s.begins("false"):
 		found = "a boolean"
-	case c == 'n':
+	case s.begins("null"):
 		found = "null"
 	case c == '-' || isDigit(c):
 		found = "a number"

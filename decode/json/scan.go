@@ -57,8 +57,13 @@ func (s *scanner) unexpected(wanted string) bool {
 	}
 }
 
+// begins says whether the word stands where the scanner does.
+func (s *scanner) begins(word string) bool {
+	return len(s.b)-s.i >= len(word) && string(s.b[s.i:s.i+len(word)]) == word
+}
+
 func (s *scanner) literal(word string) bool {
-	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
+	if !s.begins(word) {
 		return s.unexpected("a value")
 	}
 	s.i += len(word)

@@ -163,6 +163,14 @@ func (f *File) messages() string {
 	return strings.Join(names, ", ")
 }
 
+// OnlyMessage is the message at the main file's top. Where there are several, the error lists them.
+func (f *File) OnlyMessage() (*Message, error) {
+	if f.main.Messages().Len() > 1 {
+		return nil, fmt.Errorf("protobuf: the schema has several messages at its top, %s: say which one it is", f.messages())
+	}
+	return f.MessageAt([]int{0})
+}
+
 // MessageAt finds a message of the main file by the indexes that a record in Confluent's framing begins with: the message,
 // then the message inside of it, and so on; none at all is the first. Maps make messages of their own in a descriptor, and
 // do not count, since Confluent's serializers count what stands in the text.

@@ -125,10 +125,10 @@ type wanted struct {
 }
 
 const (
-	wrongSchema  = "Check that schema.registry.url is the registry of those who write the topic, with its context if it has one; a schema that was deleted there has to be registered again."
-	wrongSubject = "Check that schema.registry.url is the registry of those who write the topic, and name the subject if it is not that of the topic."
-	wrongAddress = "Check that schema.registry.url is the address of a schema registry; that of Apicurio ends in /apis/ccompat/v7."
-	noGUIDs      = "Check the path of schema.registry.url; a registry that does not know GUIDs answers so too, and numbers can be written in their place."
+	wrongSchema  = "Check that schemaRegistry.url is the registry of those who write the topic, with its context if it has one; a schema that was deleted there has to be registered again."
+	wrongSubject = "Check that schemaRegistry.url is the registry of those who write the topic, and name the subject, value.subject or key.subject, if it is not that of the topic."
+	wrongAddress = "Check that schemaRegistry.url is the address of a schema registry; that of Apicurio ends in /apis/ccompat/v7."
+	noGUIDs      = "Check the path of schemaRegistry.url; a registry that does not know GUIDs answers so too, and numbers can be written in their place."
 )
 
 func wantedSchema(id ID) wanted {
@@ -150,7 +150,7 @@ func (c *Client) explain(err error, want wanted) error {
 	switch {
 	case errors.As(err, &later):
 		fault.Class = batch.Failed
-		fault.Hint = "Nothing was read past it: run again when the schema registry answers."
+		fault.Hint = "Nothing was read past it: run again when the schema registry answers; if it never does, correct schemaRegistry.url."
 	case errors.As(err, &no):
 		fault.Hint = no.hint(want)
 	}
@@ -160,7 +160,7 @@ func (c *Client) explain(err error, want wanted) error {
 func (r *refusal) hint(want wanted) string {
 	switch {
 	case r.tls:
-		return "Check schema.registry.url, and with ssl.truststore.location the certificates that are trusted."
+		return "Check schemaRegistry.url, and with ssl.truststore.location the certificates that are trusted."
 	case r.status == http.StatusUnauthorized:
 		return "Correct the credentials of the schema registry: basic.auth.user.info, bearer.auth.token, or those of OAuth."
 	case r.status == http.StatusForbidden:

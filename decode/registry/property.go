@@ -63,7 +63,7 @@ const urlName = prefix + "url"
 // properties holds all that is understood, by Confluent's name. A new one is a line here.
 var properties = map[string]property{
 	"url":                           {set: setURLs, doc: "`https://host:port`, several separated by commas: if one does not answer, the next is asked. The address of a context ends in `/contexts/NAME`, that of Apicurio in `/apis/ccompat/v7`"},
-	"basic.auth.credentials.source": {set: word(func(s *settings) *string { return &s.basicSource }, "USER_INFO", "URL"), doc: "`USER_INFO`, which is the default with `basic.auth.user.info`, or `URL`, for name and password in the URL"},
+	"basic.auth.credentials.source": {set: word(func(s *settings) *string { return &s.basicSource }, "USER_INFO", "URL"), doc: "`USER_INFO`, which is the default with `basic.auth.user.info`; not `URL`, since a job's URL has no name and password in it"},
 	"basic.auth.user.info":          {set: setUserInfo, doc: "`name:password`; a secret"},
 	"bearer.auth.credentials.source": {set: word(func(s *settings) *string { return &s.bearerSource }, "STATIC_TOKEN", "OAUTHBEARER"),
 		doc: "`STATIC_TOKEN`, which is the default with `bearer.auth.token`, or `OAUTHBEARER`, the default with `bearer.auth.issuer.endpoint.url`"},
