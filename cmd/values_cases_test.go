@@ -215,3 +215,28 @@ func TestTextThatIsNotUTF8IsKeptAsADeadLetter(t *testing.T) {
 	}
 	p.wantsShown(t, []string{"k"}, `"ab"`)
 }
+
+// https://github.com/apache/iceberg/issues/15395, /15396 and /9641, and https://github.com/databricks/iceberg-kafka-connect/issues/162: what
+// records bring is in their own rows, inside of structs too, and null and [] bring no type.
+func TestFieldsOfReportsAreInTheRowsThatBroughtThem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ddl             string
+		columns, values []string
+		want            []string
+	}{
+		{"u STRUCT<a: INT>", []string{"u"}, []string{`{"u":{"a":1,"z":9}}`}, []string{`{"a":1,"z":9}`}},
+		{"a BIGINT", []string{"a", "b"}, []string{`{"a":1}`, `{"a":2,"b":3}`}, []string{"1 null", "2 3"}},
+		{"id BIGINT", []string{"a", "l"}, []string{`{"a":null,"l":[]}`, `{"a":5,"l":[1]}`}, []string{"null []", "5 [1]"}},
+		{"id BIGINT", []string{"id"}, []string{`{"a":null,"l":[]}`}, []string{"null"}},
+	} {
+		k := embedded(t, "orders")
+		p := typed(t, k, c.ddl).with("--set", "value.onUnknownField=addColumn")
+		k.say(t, c.values...)
+		p.run(t).has("summary", "rows", len(c.values))
+		p.wantsShown(t, c.columns, c.want...)
+		if n := len(columnsOf(p.table(t).Schema())); len(c.columns) == 1 && n != 6 {
+			t.Errorf("%s: got %v", c.values, columnsOf(p.table(t).Schema()))
+		}
+	}
+}
