@@ -54,3 +54,20 @@ func TestOffsetsOfAllSizesSurvive(t *testing.T) {
 		t.Errorf("got start %v and plan %v to %v", state.Start, state.Plan.Start, state.Plan.End)
 	}
 }
+
+// Ids of snapshots are of that size too (https://github.com/apache/iceberg/issues/12631): the one of a decision survives as it is.
+func TestIdsOfSnapshotsSurvive(t *testing.T) {
+	s := checkpoint.NewMemory("m")
+	l := fill(t, s, 1)
+	for n, id := range []int64{3510441037372461004, 9007199254740993, 1<<63 - 1} {
+		want := batch.Acceptance{Choice: batch.Accept, Batch: 0, Snapshot: id}
+		plan := simple(int64(n+1), 0, 1)
+		plan.Accepted = &want
+		noError(t, l.WritePlan(t.Context(), plan))
+		read, err := checkpoint.NewLog(s).ReadPlan(t.Context(), int64(n+1))
+		noError(t, err)
+		if read.Accepted == nil || *read.Accepted != want {
+			t.Errorf("got %v, want %v", read.Accepted, &want)
+		}
+	}
+}

@@ -45,6 +45,7 @@ func newTyped(tb testing.TB, text string, o decode.TypedOptions) *decode.Typed {
 const none = "\x00none"
 
 // topic makes records of orders-3 at offsets 10, 12, 14, …, with the headers (n, row) and (n, null).
+// The first has no time, which Kafka writes as -1: https://github.com/confluentinc/kafka-connect-storage-cloud/issues/109
 func topic(values ...string) *columns.Records {
 	r := &columns.Records{
 		Topic: "orders", Partition: 3, Rows: len(values), Key: columns.Array{Kind: columns.Binary}, Value: columns.Array{Kind: columns.Binary},

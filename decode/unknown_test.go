@@ -48,7 +48,8 @@ func TestUnknownFieldsAreFoundInWhatBecomesARow(t *testing.T) {
 		{"a INT", `{"a":1} {"a":2,"b":3}`, "b BIGINT"},                               // https://github.com/apache/iceberg/issues/9641
 		{"a INT", `{"b":null,"l":[],"s":{}} {"s":{"x":null}} {"l":[null,[]]}`, ""},   // https://github.com/databricks/iceberg-kafka-connect/pull/162
 		{"a INT", `{"b":null,"l":[]} {"b":5,"l":[1]}`, "b BIGINT,\nl ARRAY<BIGINT>"}, // the same
-		{"u STRUCT<a: INT>", `{"u":{"a":1,"z":9}}`, "`u.z` BIGINT"},                  // https://github.com/apache/iceberg/issues/15395
+		{"id INT", `{"a":null,"l":[]} {"a":5,"l":[1]}`, "a BIGINT,\nl ARRAY<BIGINT>"},
+		{"u STRUCT<a: INT>", `{"u":{"a":1,"z":9}}`, "`u.z` BIGINT"}, // https://github.com/apache/iceberg/issues/15395
 		{"l ARRAY<STRUCT<a: INT>>, m MAP<STRING, STRUCT<a: INT>>", `{"l":[{"b":1}],"m":{"k":{"c":"x"}}}`, "`l.element.b` BIGINT,\n`m.value.c` STRING"}, // in lists and maps
 		{"a INT", `{"x":1} {"x":2.5} {"x":3}`, "x DOUBLE"},
 		{"a INT", `{"x":1} {"x":99999999999999999999}`, "x DECIMAL(38,0)"},

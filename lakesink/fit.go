@@ -168,7 +168,7 @@ func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.
 	if len(differences) == 0 {
 		return fields, nil
 	}
-	hint := "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or let the run do so (value.onUnknownField addColumn, with value.format json), or change the job; for another table, which is created, it is another query"
+	hint := "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or let the run do so (value.onUnknownField addColumn, with value.format json, avro or protobuf), or change the job; for another table, which is created, it is another query"
 	if t.CurrentSnapshot() == nil {
 		hint += ". This table has no rows yet: it may also be dropped together with the checkpoint, and both are made anew"
 	}
