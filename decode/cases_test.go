@@ -126,25 +126,30 @@ func TestFramingIsNotGuessed(t *testing.T) {
 	}
 }
 
-// https://github.com/confluentinc/schema-registry/issues/1975 and /2857: a schema that was deleted is for a person, and the
-// registry is asked for it once, however many records have it; they are read once it is back.
+// https://github.com/confluentinc/schema-registry/issues/1975 and /2857: the registry is asked once for a schema that was deleted, however
+// many records of a block have it. They are dead letters where there are any, or for a person, and rows once it is back.
 func TestADeletedSchemaIsAskedForOnce(t *testing.T) {
-	r := registryOf()
-	d := r.decoder(t, letteredValue("avro", "a BIGINT"))
-	var values []string
-	for range 100 {
-		values = append(values, frame("000000002a02"))
-	}
-	_, err := d.Decode(topic(values...))
-	if batch.ClassOf(err) != batch.NotSetUp || !strings.Contains(err.Error(), "orders-3 at offset 10: schema 42") {
-		t.Errorf("got %v", err)
-	}
-	if want := []registry.ID{registry.Number(42)}; !slices.Equal(r.asked, want) {
-		t.Errorf("got asked for %v, want %v", r.asked, want)
-	}
-	r.schemas[registry.Number(42)] = &registry.Schema{Type: registry.Avro, Text: field1("a", `"long"`)}
-	if got := outcomes(t, r.decoder(t, letteredValue("avro", "a BIGINT")), topic(values...)); got != strings.TrimSuffix(strings.Repeat("{a: 1}; ", 100), "; ") {
-		t.Errorf("got %s", got)
+	values := slices.Repeat([]string{frame("000000002a02")}, 100)
+	strict := letteredValue("avro", "a BIGINT")
+	strict.OnMalformed, strict.DeadLetters = "fail", ""
+	for _, v := range []batch.Value{strict, letteredValue("avro", "a BIGINT")} {
+		r := registryOf()
+		d := r.decoder(t, v)
+		if v.OnMalformed == "fail" {
+			_, err := d.Decode(topic(values...))
+			if batch.ClassOf(err) != batch.NotSetUp || !strings.Contains(err.Error(), "orders-3 at offset 10: schema 42") {
+				t.Errorf("got %v", err)
+			}
+		} else if got, want := outcomes(t, d, topic(values...)), strings.Repeat("; schema of the registry has no schema 42", 100)[2:]; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if want := []registry.ID{registry.Number(42)}; !slices.Equal(r.asked, want) {
+			t.Errorf("%s: got asked for %v, want %v", v.OnMalformed, r.asked, want)
+		}
+		r.schemas[registry.Number(42)] = &registry.Schema{Type: registry.Avro, Text: field1("a", `"long"`)}
+		if got, want := outcomes(t, d, topic(values...)), strings.Repeat("; {a: 1}", 100)[2:]; got != want {
+			t.Errorf("%s: got %s, want %s", v.OnMalformed, got, want)
+		}
 	}
 }
 

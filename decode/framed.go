@@ -29,6 +29,9 @@ type framed struct {
 	fixed Parser
 	// parsers are by the schema's id and, in Protobuf, where in the schema the message is.
 	parsers map[writtenWith]Parser
+	// missing are for the ids of the block in hand that the registry does not know; the next block asks again, since somebody
+	// may have registered them.
+	missing map[writtenWith]Parser
 	indexes []int
 	// last read the value in hand; found is what written schemas have beyond the columns.
 	last  Parser
@@ -95,13 +98,17 @@ func (f *framed) parser(frame *registry.Frame) (Parser, error) {
 	if !with.first && frame.Indexes != nil {
 		with.path = fmt.Sprint(frame.Indexes)
 	}
-	if parser := f.parsers[with]; parser != nil {
-		return parser, nil
+	for _, known := range []map[writtenWith]Parser{f.parsers, f.missing} {
+		if parser := known[with]; parser != nil {
+			return parser, nil
+		}
 	}
 	schema, err := f.schemas(frame.ID)
 	switch {
-	case f.forgives && errors.Is(err, registry.ErrNotFound): // not kept: somebody may register it
-		return &refusing{schema: f.want.schema, why: malformed.Error{Reason: malformed.Schema, Detail: fmt.Sprintf("the registry has no schema %s", frame.ID)}}, nil
+	case f.forgives && errors.Is(err, registry.ErrNotFound):
+		parser := &refusing{schema: f.want.schema, why: malformed.Error{Reason: malformed.Schema, Detail: fmt.Sprintf("the registry has no schema %s", frame.ID)}}
+		f.missing[with] = parser
+		return parser, nil
 	case err != nil:
 		return nil, fmt.Errorf("schema %s: %w", frame.ID, err)
 	}

@@ -179,6 +179,9 @@ func (t *Typed) Schema() columns.Schema { return t.schema }
 // A value that is null is a tombstone. A tombstone that should be kept as nulls is malformed if a column is required. A
 // value of no bytes is no tombstone; what it is the parser says.
 func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
+	for _, f := range t.framed {
+		clear(f.missing)
+	}
 	if (t.options.Headers || t.framed != nil) && records.Headers.Len != records.Rows {
 		return nil, fmt.Errorf("decode %s-%d: %d records come with %d header lists", records.Topic, records.Partition, records.Rows, records.Headers.Len)
 	}
