@@ -237,20 +237,20 @@ func twins(path []string, one, other string, oneAt, otherAt Place) error {
 	}
 	return &Fault{Class: BadRecords,
 		Message: fmt.Sprintf("record %s has a field %s, and %s %s: the two differ by case only, and Spark, Hive and Trino could read neither", otherAt, shown(append(path, other)), where, shown(append(path, one))),
-		Hint:    "make the producers agree on one spelling, or set value.onUnknownField to ignore; " + then}
+		Hint:    "make the producers agree on one spelling, or set value.onUnknownField to ignore or deadLetter; " + then}
 }
 
 // declare is what can be done about a field whose type cannot be told, then what comes after it.
 const (
-	declare = "declare the field in value.schema (as a STRING with value.json.columnFormats json it takes any value), or set value.onUnknownField to ignore"
+	declare = "declare the field in value.schema (as a STRING with value.json.columnFormats json it takes any value), or set value.onUnknownField to ignore or deadLetter"
 	then    = "nothing of the batch is in the table, and the next run finishes it"
 )
 
 func refuse(at Place, what, hint string) error {
 	if hint == "" {
-		hint = "rename the field in the records, or set value.onUnknownField to ignore"
+		hint = "rename the field in the records, or set value.onUnknownField to ignore or deadLetter"
 	} else {
-		hint += ", or set value.onUnknownField to ignore"
+		hint += ", or set value.onUnknownField to ignore or deadLetter"
 	}
 	return &Fault{Class: BadRecords, Message: "record " + at.String() + " " + what, Hint: hint + "; " + then}
 }

@@ -45,7 +45,7 @@ func Bounded(value batch.Value) error {
 	if n := count(schema); n > MostColumns {
 		return &batch.Fault{Class: batch.BadRecords,
 			Message: fmt.Sprintf("with the unknown fields of this batch the rows would have %d columns, those inside of others counted, and unknown fields may bring them to %d", n, MostColumns),
-			Hint:    "declare objects whose names are no columns as MAP in value.schema, or set value.onUnknownField to ignore; nothing of the batch is in the table, and the next run finishes it"}
+			Hint:    "declare objects whose names are no columns as MAP in value.schema, or set value.onUnknownField to ignore or deadLetter; nothing of the batch is in the table, and the next run finishes it"}
 	}
 	return nil
 }
