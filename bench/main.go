@@ -1,5 +1,5 @@
 // Command bench measures sluice on a real broker and prints the results as ratios: a run against what the same
-// machine needs at least (the floor), memory against the size of the backlog, an idle run against `sluice version`,
+// machine needs at least (the floor), JSON into columns against raw bytes, memory against the size of the backlog, an idle run against `sluice version`,
 // the cost of a commit against the age of the table, and the requests that a batch makes.
 //
 // Ratios are of measurements that were taken in turn, one after the other, in the same minute: on a shared machine times
@@ -64,6 +64,7 @@ var sections = []struct {
 }{
 	{"drain", (*bench).measureDrain},
 	{"stages", (*bench).measureStages},
+	{"typed", (*bench).measureTyped},
 	{"memory", (*bench).measureMemory},
 	{"idle", (*bench).measureIdle},
 	{"commits", (*bench).measureCommits},

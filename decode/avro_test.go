@@ -51,6 +51,8 @@ func avroValue(schema, ddl string) batch.Value {
 type registered struct {
 	schemas map[registry.ID]*registry.Schema
 	asked   []registry.ID
+	// down, if not nil, is its answer.
+	down error
 }
 
 func registryOf(texts ...string) *registered {
@@ -64,6 +66,9 @@ func registryOf(texts ...string) *registered {
 
 func (r *registered) schema(id registry.ID) (*registry.Schema, error) {
 	r.asked = append(r.asked, id)
+	if r.down != nil {
+		return nil, r.down
+	}
 	if s := r.schemas[id]; s != nil {
 		return s, nil
 	}
@@ -239,6 +244,26 @@ func TestASchemaThatTheRegistryDoesNotSayEndsTheBatch(t *testing.T) {
 	}
 	if _, err = d.Decode(topic(framedBy(1, datum(1, "a")))); batch.ClassOf(err) != batch.NotSetUp || !strings.Contains(batch.HintOf(err), "schemaRegistry.url") {
 		t.Errorf("got %v without a registry", err)
+	}
+}
+
+// Where the bytes of a record are kept, one whose id means nothing holds up nothing: garbage may look like an id.
+func TestASchemaThatTheRegistryDoesNotKnowMakesADeadLetter(t *testing.T) {
+	r := registryOf(ordersV1)
+	v := framedValue("id BIGINT NOT NULL")
+	v.OnMalformed, v.DeadLetters = batch.DeadLetterPolicy, "ops.dead"
+	d := r.decoder(t, v)
+	rows, err := d.Decode(topic(framedBy(1, datum(1, "a")), framedBy(9, datum(2, "b")), framedBy(1, datum(3, "c"))))
+	if err != nil || rows.Rows != 2 || rows.Rejected == nil || rows.Rejected.Rows != 1 || rows.Reasons[string(malformed.Schema)] != 1 {
+		t.Fatalf("got %+v, %v, want two rows and a dead letter", rows, err)
+	}
+	r.schemas[registry.Number(9)] = r.schemas[registry.Number(1)]
+	if rows, err = d.Decode(topic(framedBy(9, datum(2, "b")))); err != nil || rows.Rows != 1 {
+		t.Errorf("got %+v, %v after it was registered", rows, err)
+	}
+	r.down = errors.New("connection refused")
+	if _, err = d.Decode(topic(framedBy(10, datum(2, "b")))); !errors.Is(err, r.down) {
+		t.Errorf("got %v of a registry that does not answer, want its error", err)
 	}
 }
 

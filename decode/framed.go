@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"errors"
 	"fmt"
 
 	"sluice/batch"
@@ -22,6 +23,8 @@ type framed struct {
 	// header is the record header that may have the id instead; carried is that of the record in hand, nil if there is none.
 	header  string
 	carried []byte
+	// forgives says that a record with an id which the registry does not know is malformed, and does not end the batch.
+	forgives bool
 	// fixed reads what is behind the id whatever that is: JSON tells by itself what it is.
 	fixed Parser
 	// parsers are by the schema's id and, in Protobuf, where in the schema the message is.
@@ -96,7 +99,10 @@ func (f *framed) parser(frame *registry.Frame) (Parser, error) {
 		return parser, nil
 	}
 	schema, err := f.schemas(frame.ID)
-	if err != nil {
+	switch {
+	case f.forgives && errors.Is(err, registry.ErrNotFound): // not kept: somebody may register it
+		return &refusing{schema: f.want.schema, why: malformed.Error{Reason: malformed.Schema, Detail: fmt.Sprintf("the registry has no schema %s", frame.ID)}}, nil
+	case err != nil:
 		return nil, fmt.Errorf("schema %s: %w", frame.ID, err)
 	}
 	if len(f.parsers) >= mostParsers {

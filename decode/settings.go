@@ -164,7 +164,8 @@ func (s *settings) framed(fixed Parser, want wanted, format, header string) Pars
 	if schemas == nil {
 		schemas = noSchemas
 	}
-	return &framed{want: want, format: format, schemas: schemas, header: header, fixed: fixed, parsers: map[writtenWith]Parser{}}
+	return &framed{want: want, format: format, schemas: schemas, header: header, fixed: fixed, parsers: map[writtenWith]Parser{},
+		forgives: s.value.OnMalformed == batch.DeadLetterPolicy}
 }
 
 func noSchemas(registry.ID) (*registry.Schema, error) {

@@ -95,6 +95,9 @@ func (w *world) query(g *gate, m mutant) (*runner.Query, *notices) {
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: "lake", Isolation: batch.ReadCommitted, Value: w.value, MaxOffsetsPerTrigger: 5, Workers: 1, Grace: time.Minute,
 			TableName: "t", Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }, ExitCode: func(err error) int { return min(1, len(fmt.Sprint(err))) }},
 	}
+	if q.Value.Format == "" {
+		q.Value.Format = "raw"
+	}
 	w.addLetters(q, g)
 	if w.mutate != nil {
 		w.mutate(q)

@@ -245,12 +245,11 @@ func TestASignalIsPassedOnAndIsNoFailure(t *testing.T) {
 		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		// It waits in short steps: bash heeds a signal that comes just before it blocks only when that ends.
 		h.write("sluice", `#!/bin/bash
-sleep 600 &
-pause=$!
-trap 'kill "$pause"; echo "stopping at a safe point"; exit 143' TERM
+trap 'echo "stopping at a safe point"; exit 143' TERM
 echo started >`+fifo+`
-wait
+while :; do sleep 0.1; done
 `)
 		c := h.wrapper()
 		if err := c.Start(); err != nil {
@@ -269,6 +268,30 @@ wait
 		}
 		if got := h.alerts(); len(got) != 0 {
 			t.Errorf("%s: got alerts %q, want none", s, got)
+		}
+	}
+}
+
+// A signal that comes before the wrapper knows whom to pass it on to is passed on as soon as it does.
+func TestASignalWhileSluiceIsStartedIsPassedOn(t *testing.T) {
+	h := newHost(t)
+	h.settings = append(h.settings, "PATH="+h.dir+":$PATH", "export WRAPPER=$$")
+	h.write("sh", "#!/bin/bash\nkill -TERM \"$WRAPPER\"\nexec /bin/sh \"$@\"\n") // sluice is started by it
+	h.write("sluice", "#!/bin/bash\nexec sleep 600\n")
+	code, mail := h.cron()
+	if log := h.read("log/orders.log"); code != 143 || mail != "" || !strings.Contains(log, "stopped by a signal") || len(h.alerts()) != 0 {
+		t.Errorf("got exit code %d, mail %q, alerts %q and log\n%s", code, mail, h.alerts(), log)
+	}
+}
+
+// What bash says about a process that was killed is nothing for cron to mail: the log and the alert tell it.
+func TestAKilledSluiceIsTriedAgainAndNotMailed(t *testing.T) {
+	for _, killed := range []string{"$$", "$PPID"} { // sluice, and the process that was to tell its exit code
+		h := newHost(t)
+		h.write("sluice", "#!/bin/bash\necho a batch\nkill -KILL "+killed+"\n")
+		code, mail := h.cron()
+		if log := h.read("log/orders.log"); code != 137 || mail != "" || strings.Count(log, "a batch\n") != 2 || strings.Count(log, "137: killed") != 2 {
+			t.Errorf("kill %s: got exit code %d, mail %q and log\n%s", killed, code, mail, log)
 		}
 	}
 }
@@ -334,6 +357,7 @@ func TestWhatIsWrongWithTheWrapperItselfIsMailed(t *testing.T) {
 	h.exits(0)
 	conf, orders := h.conf(), h.path("orders.yaml")
 	h.write("file", "")
+	state := "STATE_DIR=" + h.path("state") + "\n"
 	for _, c := range []struct {
 		conf string
 		args []string
@@ -346,8 +370,8 @@ func TestWhatIsWrongWithTheWrapperItselfIsMailed(t *testing.T) {
 		{conf, []string{"-n", "a/b", orders}, 64, `"a/b" has a /`},
 		{h.path("no.conf"), []string{orders}, 64, "cannot read " + h.path("no.conf")},
 		{h.write("a.conf", "RETRY_PAUSE=soon\n"), []string{orders}, 64, `one is "soon"`},
-		{h.write("b.conf", "LOG_TO=nowhere\n"), []string{orders}, 64, `not "nowhere"`},
-		{h.write("c.conf", "LOG_DIR="+h.path("file")+"/log\n"), []string{orders}, 73, "cannot write the log " + h.path("file") + "/log/orders.log"},
+		{h.write("b.conf", state+"LOG_TO=nowhere\n"), []string{orders}, 64, `not "nowhere"`},
+		{h.write("c.conf", state+"LOG_DIR="+h.path("file")+"/log\n"), []string{orders}, 73, "cannot write the log " + h.path("file") + "/log/orders.log"},
 	} {
 		code, mail := end(t, exec.Command("./sluice-cron", append([]string{"-c", c.conf}, c.args...)...))
 		if code != c.exit || !strings.Contains(mail, c.mail) {

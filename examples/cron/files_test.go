@@ -26,21 +26,28 @@ func TestTheWebhookPostsTheMessageAsJSON(t *testing.T) {
 	}))
 	defer server.Close()
 	text := "it's \"red\" \\ 50 % & more\n\tZürich\n"
-	post := func() error {
+	post := func(text string) error {
 		c := exec.Command("./alert-webhook")
 		c.Env = []string{"PATH=" + os.Getenv("PATH"), "WEBHOOK_URL=" + server.URL}
-		c.Stdin = strings.NewReader(text + "\x1b[31m")
+		c.Stdin = strings.NewReader(text)
 		return c.Run()
 	}
-	if err := post(); err != nil {
+	if err := post(text + "\x1b[31m"); err != nil {
 		t.Fatal(err)
 	}
 	var body struct{ Text string }
 	if err := json.Unmarshal(posted, &body); err != nil || body.Text != text+"[31m" {
 		t.Errorf("got %s, %v, want %q", posted, err, text)
 	}
+	long := strings.Repeat("0123456789", 100_000) // more than pipes hold
+	if err := post(long); err != nil {
+		t.Fatalf("a long message: %v", err)
+	}
+	if err := json.Unmarshal(posted, &body); err != nil || body.Text != long[:3500] {
+		t.Errorf("got %d characters, %v, want the first 3500", len(body.Text), err)
+	}
 	status = http.StatusInternalServerError
-	if err := post(); err == nil {
+	if err := post(text); err == nil {
 		t.Error("got no error of a server that refuses")
 	}
 }
