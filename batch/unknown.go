@@ -107,7 +107,9 @@ func (u *Unknowns) take(way, schema, fields []columns.Field, at Place) error {
 		f := &fields[i]
 		k := slices.IndexFunc(schema, func(g columns.Field) bool { return g.Name == f.Name })
 		var err error
-		if k < 0 {
+		if k < 0 && f.Type.Kind == 0 {
+			err = shapeless(append(namesOf(way), f.Name), at)
+		} else if k < 0 {
 			err = u.Add(way, f.Name, f.Type, schema, at)
 		} else if has := &schema[k]; has.Type.Kind == f.Type.Kind {
 			err = u.take(append(slices.Clip(way), *has), has.Type.Fields, f.Type.Fields, at)
@@ -237,22 +239,35 @@ func twins(path []string, one, other string, oneAt, otherAt Place) error {
 	}
 	return &Fault{Class: BadRecords,
 		Message: fmt.Sprintf("record %s has a field %s, and %s %s: the two differ by case only, and Spark, Hive and Trino could read neither", otherAt, shown(append(path, other)), where, shown(append(path, one))),
-		Hint:    "make the producers agree on one spelling, or set value.onUnknownField to ignore; " + then}
+		Hint:    "make the producers agree on one spelling, or set value.onUnknownField to ignore or deadLetter; " + then}
 }
 
 // declare is what can be done about a field whose type cannot be told, then what comes after it.
 const (
-	declare = "declare the field in value.schema (as a STRING with value.json.columnFormats json it takes any value), or set value.onUnknownField to ignore"
+	declare = "declare the field in value.schema (as a STRING with value.json.columnFormats json it takes any value), or set value.onUnknownField to ignore or deadLetter"
 	then    = "nothing of the batch is in the table, and the next run finishes it"
 )
 
 func refuse(at Place, what, hint string) error {
 	if hint == "" {
-		hint = "rename the field in the records, or set value.onUnknownField to ignore"
+		hint = "rename the field in the records, or set value.onUnknownField to ignore or deadLetter"
 	} else {
-		hint += ", or set value.onUnknownField to ignore"
+		hint += ", or set value.onUnknownField to ignore or deadLetter"
 	}
 	return &Fault{Class: BadRecords, Message: "record " + at.String() + " " + what, Hint: hint + "; " + then}
+}
+
+// shapeless is the fault of a field whose written schema gives it a type that no column can have.
+func shapeless(path []string, at Place) error {
+	return &Fault{Class: BadRecords, Message: fmt.Sprintf("record %s was written with a schema that has a field %s, which value.schema does not have, and no column can take it: its type contains itself, or says nothing", at, shown(path)),
+		Hint: "set value.onUnknownField to ignore or deadLetter, or pick the columns that are wanted in value.schema; " + then}
+}
+
+func namesOf(way []columns.Field) (names []string) {
+	for i := range way {
+		names = append(names, way[i].Name)
+	}
+	return names
 }
 
 // Undecided is the fault of a record with a field whose own values have no type in common.

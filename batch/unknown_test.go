@@ -170,3 +170,19 @@ func TestWhatAWritersSchemaHasBeyondThatOfTheRows(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A type that contains itself has no column, and a message without the record would not say which producer it is about.
+func TestAWrittenFieldWithoutATypeIsRefusedWithItsRecord(t *testing.T) {
+	inner := []columns.Field{{Name: "b", Type: columns.Type{Kind: columns.Int64}}}
+	schema := columns.Schema{{Name: "a", Type: columns.Type{Kind: columns.Struct, Fields: inner}}}
+	for want, fields := range map[string][]columns.Field{
+		"next":   {{Name: "extra", Type: columns.Type{Kind: columns.Int64}}, {Name: "next"}},
+		"a.next": {{Name: "a", Type: columns.Type{Kind: columns.Struct, Fields: []columns.Field{{Name: "next"}}}}},
+	} {
+		var u batch.Unknowns
+		err := u.Take(schema, fields, batch.Place{Topic: "orders", Partition: 3, Offset: 7})
+		if batch.ClassOf(err) != batch.BadRecords || !strings.Contains(err.Error(), "orders-3 at offset 7") || !strings.Contains(err.Error(), " field "+want+",") || !strings.Contains(batch.HintOf(err), "deadLetter") {
+			t.Errorf("got %v, want a refusal of %s", err, want)
+		}
+	}
+}

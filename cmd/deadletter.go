@@ -75,6 +75,9 @@ func (p *process) deadLetters(c *cli.Context) (*pipeline, *progress.DeadLetters,
 		return line, nil, cause(c.Context, err)
 	}
 	found.Tables = append(found.Tables, verify.LetterTables(identity)...)
+	if err := p.tellGone(c.Context, line, found.Tables); err != nil {
+		return line, nil, cause(c.Context, err)
+	}
 	if name := j.Value.DeadLetters; name != "" && !slices.Contains(found.Tables, name) {
 		found.Tables = append(found.Tables, name)
 	}
@@ -82,6 +85,25 @@ func (p *process) deadLetters(c *cli.Context) (*pipeline, *progress.DeadLetters,
 		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters", j.Name), Hint: "set deadLetter.table, and value.onMalformed to deadLetter: docs/formats.md says more"}
 	}
 	return line, found, nil
+}
+
+// tellGone says which of the tables that the query has put dead letters into are not there any more, so that nobody takes
+// what is left for all of them.
+func (p *process) tellGone(ctx context.Context, line *pipeline, tables []string) error {
+	for _, name := range tables {
+		_, err := line.deadLetters(name).Load(ctx)
+		switch {
+		case isNoTable(err):
+			fmt.Fprintf(p.stderr, "sluice: the table of dead letters %s is gone, and the dead letters that this query put there with it: bring it back to see and to replay them\n", name)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+func isNoTable(err error) bool {
+	return errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace)
 }
 
 // eachLetter visits the dead letters of a query in all its tables. A table that is not there yet, or any more, has none.
@@ -94,7 +116,7 @@ func (l *pipeline) eachLetter(ctx context.Context, of *progress.DeadLetters, par
 			}
 			return more, err
 		})
-		if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
+		if isNoTable(err) {
 			continue
 		}
 		if err != nil || !more {

@@ -121,6 +121,30 @@ func TestDeadLettersMayGoToAnotherTableFromTheNextBatch(t *testing.T) {
 	p.proves(t, "proved", 2).has("verify", "deadLetters", 2, "deadLettersFound", 2)
 }
 
+// Nobody should take what is left for all dead letters that there were.
+func TestATableOfDeadLettersThatIsGoneIsNamedBesideWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := lettered(t, k, "a INT")
+	k.say(t, `{`)
+	p.run(t).wants(0)
+	p = p.into("ops.other")
+	k.say(t, `{"a":"x"}`)
+	p.run(t).wants(0)
+	if o := p.letter(t, "ls").wants(0); strings.Contains(o.stderr, "gone") {
+		t.Errorf("got %s before one was dropped", o.stderr)
+	}
+	if err := p.catalog(t).DropTable(t.Context(), catalog.ToIdentifier("ops.dead")); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"ls", "show", "replay"} {
+		if o := p.letter(t, verb).wants(0); !strings.Contains(o.stderr, "ops.dead is gone") {
+			t.Errorf("%s: got %q", verb, o.stderr)
+		}
+	}
+	p.letter(t, "ls").has("deadletters", "deadLetters", 1)
+}
+
 // letter is the line of a verb of deadletter with the flags of the pipeline.
 func (p *pipeline) letter(t testing.TB, verb string, more ...string) *outcome {
 	t.Helper()

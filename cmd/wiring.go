@@ -132,6 +132,7 @@ func (p *pipeline) deadLetters(table string) *lakesink.Iceberg {
 	defer p.lettersMu.Unlock()
 	if p.letters[table] == nil {
 		options := p.tableOptions(table)
+		options.DeadLetters = true
 		options.MemoryBytes, options.RowGroupBytes = p.budget.letters, p.budget.letters/2
 		if p.letters == nil {
 			p.letters = map[string]*lakesink.Iceberg{}

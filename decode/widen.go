@@ -36,7 +36,7 @@ func Widen(value batch.Value, by []columns.Field) (batch.Value, error) {
 	return value, nil
 }
 
-// Bounded is a BadRecords fault if value has more columns than unknown fields may bring it to.
+// Bounded is a BadRecords fault if value has more columns than unknown fields may bring it to, or two columns of one path.
 func Bounded(value batch.Value) error {
 	schema, err := ddl.Parse(value.Schema)
 	if err != nil {
@@ -45,9 +45,29 @@ func Bounded(value batch.Value) error {
 	if n := count(schema); n > MostColumns {
 		return &batch.Fault{Class: batch.BadRecords,
 			Message: fmt.Sprintf("with the unknown fields of this batch the rows would have %d columns, those inside of others counted, and unknown fields may bring them to %d", n, MostColumns),
-			Hint:    "declare objects whose names are no columns as MAP in value.schema, or set value.onUnknownField to ignore; nothing of the batch is in the table, and the next run finishes it"}
+			Hint:    "declare objects whose names are no columns as MAP in value.schema, or set value.onUnknownField to ignore or deadLetter; nothing of the batch is in the table, and the next run finishes it"}
+	}
+	if path := met(schema, "", map[string]bool{}); path != "" {
+		return &batch.Fault{Class: batch.BadRecords,
+			Message: fmt.Sprintf("with the unknown fields of this batch two columns would have the path %s: names with dots meet those of columns inside of others, and no table can tell the two", path),
+			Hint:    "set value.onUnknownField to ignore or deadLetter; nothing of the batch is in the table, and the next run finishes it"}
 	}
 	return nil
+}
+
+// met is the first path that two of the fields have, those inside of others among them; empty if there is none.
+func met(fields []columns.Field, prefix string, seen map[string]bool) string {
+	for i := range fields {
+		path := prefix + fields[i].Name
+		if seen[path] {
+			return path
+		}
+		seen[path] = true
+		if below := met(fields[i].Type.Fields, path+".", seen); below != "" {
+			return below
+		}
+	}
+	return ""
 }
 
 func count(fields []columns.Field) int {

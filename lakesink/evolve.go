@@ -146,7 +146,7 @@ func (i *Iceberg) evolved(t *table.Table, rows columns.Schema) (*iceberg.Schema,
 	wider := iceberg.NewSchemaWithIdentifiers(t.Schema().ID+1, t.Schema().IdentifierFieldIDs, fields...)
 	if len(e.changes) > 0 && len(e.differences) == 0 {
 		if _, err := iceberg.IndexByName(wider); err != nil { // names with dots may meet those of columns inside of others
-			e.differ("%v", err)
+			e.differ("two columns would have one path, since names with dots meet those of columns inside of others (%v): set value.onUnknownField to ignore or deadLetter, and the next run finishes the batch", err)
 		}
 	}
 	if len(e.differences) == 0 {

@@ -188,7 +188,7 @@ func TestNamesWithDotsThatMeetAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := evolve(s, 0, append(rawSchema(), inner, columns.Field{Name: "a.b", Type: columns.Type{Kind: columns.String}}))
-	wantClass(t, err, batch.Inconsistent, "a.b")
+	wantClass(t, err, batch.Inconsistent, "a.b", "names with dots", "deadLetter")
 	if _, err := evolve(s, 0, append(rawSchema(), inner, columns.Field{Name: "a.c", Type: columns.Type{Kind: columns.String}})); err != nil {
 		t.Error(err)
 	}

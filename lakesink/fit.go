@@ -168,12 +168,20 @@ func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.
 	if len(differences) == 0 {
 		return fields, nil
 	}
-	hint := "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or let the run do so (value.onUnknownField addColumn, with value.format json, avro or protobuf), or change the job; for another table, which is created, it is another query"
+	return nil, &batch.Fault{Class: batch.Inconsistent, Hint: i.fitting(t),
+		Message: fmt.Sprintf("table %s does not take the rows: %s", i.TableName(), strings.Join(differences, "; "))}
+}
+
+// fitting is what can be done about a table that does not take the rows.
+func (i *Iceberg) fitting(t *table.Table) string {
+	if i.options.DeadLetters {
+		return "give the table the columns of dead letters again (docs/formats.md lists them), or go on with another deadLetter.table, which is created"
+	}
+	hint := "alter the table (add the columns that it lacks, as optional ones; make optional what may be empty), or let a run do so (value.onUnknownField addColumn, with value.format json, avro or protobuf), or change the job; for another table, which is created, it is another query"
 	if t.CurrentSnapshot() == nil {
 		hint += ". This table has no rows yet: it may also be dropped together with the checkpoint, and both are made anew"
 	}
-	return nil, &batch.Fault{Class: batch.Inconsistent, Hint: hint,
-		Message: fmt.Sprintf("table %s does not take the rows: %s", i.TableName(), strings.Join(differences, "; "))}
+	return hint
 }
 
 func partitions(spec iceberg.PartitionSpec) string {

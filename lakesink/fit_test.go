@@ -2,6 +2,7 @@ package lakesink
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,20 @@ func TestATableThatDoesNotFitIsRefusedWithEveryDifference(t *testing.T) {
 		"column key is string in the table and binary in the rows", "column value is required in the table and may be empty in the rows",
 		"column offset is int in the table and long in the rows", "column timestamp is timestamp in the table and timestamptz in the rows",
 		"column tenant of the table is required and the rows do not have it", "the table has no column timestampType (int)", "partitioned (topic_id)")
+}
+
+// A run never alters a table of dead letters, and the job has no say in its columns.
+func TestWhatCanBeDoneAboutATableOfDeadLettersIsAnotherOne(t *testing.T) {
+	s, c := newTable(t)
+	letters := New(c, Options{Table: s.TableName(), DeadLetters: true})
+	for sink, want := range map[*Iceberg]string{s: "addColumn", letters: "another deadLetter.table"} {
+		err := sink.Create(t.Context(), append(rawSchema(), columns.Field{Name: "more", Type: columns.Type{Kind: columns.String}}))
+		wantClass(t, err, batch.Inconsistent, "no column more")
+		var fault *batch.Fault
+		if !errors.As(err, &fault) || !strings.Contains(fault.Hint, want) || strings.Contains(fault.Hint, "json") {
+			t.Errorf("got %+v, want a hint with %s", fault, want)
+		}
+	}
 }
 
 func TestATableOfOthersWithMoreAndWiderColumnsIsWritten(t *testing.T) {

@@ -32,6 +32,8 @@ import (
 type Options struct {
 	// Table is the table's name with its namespace: db.orders.
 	Table string
+	// DeadLetters says that the table is one of dead letters, whose columns never follow a job's: errors advise otherwise.
+	DeadLetters bool
 	// Catalog names the catalog to people and in the checkpoint's identity; see CatalogOptions.String.
 	Catalog string
 

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 
+	"sluice/batch"
 	"sluice/offsets"
 )
 
@@ -53,7 +54,8 @@ func (p places) presentIn(ctx context.Context, t *table.Table) (places, error) {
 	for _, name := range names {
 		f, ok := t.Schema().FindFieldByName(name)
 		if !ok {
-			return nil, fmt.Errorf("the table has no column %s to tell by whether a record is there", name)
+			return nil, &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table has no column %s to tell by whether a record is there", name),
+				Hint: "give the column its name back: without it nobody can tell which records are rows already"}
 		}
 		ids[name] = f.ID
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/iceberg-go"
 
+	"sluice/batch"
 	"sluice/offsets"
 )
 
@@ -60,6 +61,18 @@ func bounded(t *testing.T, known bool, columns map[int][2]int64) iceberg.DataFil
 		b.LowerBoundValues(lower).UpperBoundValues(upper)
 	}
 	return b.Build()
+}
+
+func TestATableThatCannotSayWhichRecordsItHasIsAskedNothing(t *testing.T) {
+	s, c := newTable(t)
+	reading, err := c.LoadTable(t.Context(), s.table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := places{}
+	p.add(offsets.TopicPartition{Topic: topic}, 1)
+	_, err = p.presentIn(t.Context(), reading)
+	wantClass(t, err, batch.Inconsistent, "no column "+letterTopic)
 }
 
 func TestPlacesAreKeptByPartition(t *testing.T) {

@@ -107,7 +107,7 @@ func (r *run) widen(value batch.Value, by []columns.Field) (batch.Value, error) 
 	}
 	if err == nil && wider.Equal(value) {
 		err = &batch.Fault{Class: batch.BadRecords, Message: "records have fields that value.schema lacks and that cannot become columns: " + names(by),
-			Hint: "declare them in value.schema, or set value.onUnknownField to ignore; nothing of the batch is in the table, and the next run finishes it"}
+			Hint: "declare them in value.schema, or set value.onUnknownField to ignore or deadLetter; nothing of the batch is in the table, and the next run finishes it"}
 	}
 	return wider, err
 }
