@@ -219,7 +219,7 @@ func (s *settings) compile(setting string, schema columns.Schema, o json.Options
 
 func (s *settings) compiled(schema columns.Schema, o json.Options) (Parser, error) {
 	if s.value.OnUnknownField == AddColumn || s.lenient && o.Unknown == nil {
-		return newCollecting(schema, o)
+		return newCollecting(schema, o, s.value.OnMalformed == batch.DeadLetterPolicy && !s.lenient)
 	}
 	return json.Compile(schema, o)
 }

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,12 +27,32 @@ func (t *Typed) timed(typed []columns.Array, records *columns.Records, row int) 
 	if ms <= maxMillis && ms >= minMillis {
 		return true, nil
 	}
+	t.takeBack(typed)
+	return t.malformed(typed, records, row, &malformed.Error{Reason: malformed.Overflow, Path: kafkaTimestamp,
+		Detail: fmt.Sprintf("the record's timestamp, %d ms, is beyond what microseconds can hold", ms)})
+}
+
+// collected notes what the record of a row has beyond the schema, and rejects the row if that can never be a column: one
+// record must not hold up the others.
+func (t *Typed) collected(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	err := t.collect(records, row)
+	if err == nil {
+		return true, nil
+	}
+	var why *malformed.Error
+	if !errors.As(err, &why) {
+		return false, err
+	}
+	t.takeBack(typed)
+	return t.malformed(typed, records, row, why)
+}
+
+// takeBack removes the row that was read last, and was not kept yet.
+func (t *Typed) takeBack(typed []columns.Array) {
 	columns.TruncateAll(typed, len(t.kept))
 	if t.readsKeys() {
 		t.rows.Columns[t.width].Truncate(len(t.kept))
 	}
-	return t.malformed(typed, records, row, &malformed.Error{Reason: malformed.Overflow, Path: kafkaTimestamp,
-		Detail: fmt.Sprintf("the record's timestamp, %d ms, is beyond what microseconds can hold", ms)})
 }
 
 // apply does with a record that is no row what the policy says.

@@ -204,7 +204,7 @@ func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
 			keep, err = t.timed(typed, records, row)
 		}
 		if err == nil && keep && t.read {
-			err = t.collect(records, row)
+			keep, err = t.collected(typed, records, row)
 		}
 		if err != nil {
 			return nil, err

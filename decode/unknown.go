@@ -1,18 +1,21 @@
 package decode
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/decode/json"
+	"sluice/decode/malformed"
 )
 
 // collector is a Parser that can tell what the last record has beyond the schema.
 type collector interface {
 	Parser
-	// Collect notes it; the record is one that became a row. A field that cannot become a column is a BadRecords fault.
+	// Collect notes it; the record is one that became a row. A field that cannot become a column is a BadRecords fault, or,
+	// where the record alone is to blame and shall be no row, a *malformed.Error.
 	Collect(at batch.Place) error
 	// Unknown is all that was noted.
 	Unknown() []batch.Unknown
@@ -28,6 +31,10 @@ type collecting struct {
 	found  batch.Unknowns
 	staged []sighting
 	names  []byte
+	// apart says that a record with a field which cannot become a column, whatever other records have, is malformed by itself.
+	// own is what the record in hand has, looked at alone.
+	apart bool
+	own   batch.Unknowns
 }
 
 // level is a struct of the schema in which unknown fields may be.
@@ -44,8 +51,8 @@ type sighting struct {
 	value []byte
 }
 
-func newCollecting(schema columns.Schema, o json.Options) (*collecting, error) {
-	c := &collecting{levels: map[string]level{"": {fields: schema}}}
+func newCollecting(schema columns.Schema, o json.Options, apart bool) (*collecting, error) {
+	c := &collecting{apart: apart, levels: map[string]level{"": {fields: schema}}}
 	if err := c.descend("", nil, schema); err != nil {
 		return nil, err
 	}
@@ -90,18 +97,32 @@ func (c *collecting) Append(dst []columns.Array, value []byte) error {
 
 // Collect notes what the last record has beyond the schema.
 func (c *collecting) Collect(at batch.Place) error {
+	if c.apart {
+		c.own = batch.Unknowns{}
+		if err := c.noteIn(&c.own, at); err != nil {
+			var fault *batch.Fault
+			if !errors.As(err, &fault) {
+				return err
+			}
+			return &malformed.Error{Reason: malformed.Unknown, Detail: fault.Message}
+		}
+	}
+	return c.noteIn(&c.found, at)
+}
+
+func (c *collecting) noteIn(all *batch.Unknowns, at batch.Place) error {
 	from := 0
 	for _, s := range c.staged {
 		name := c.names[from:s.name]
 		from = s.name
-		if err := c.look(&s, name, at); err != nil {
+		if err := c.look(all, &s, name, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *collecting) look(s *sighting, name []byte, at batch.Place) error {
+func (c *collecting) look(all *batch.Unknowns, s *sighting, name []byte, at batch.Place) error {
 	switch string(s.value) {
 	case "null", "[]", "{}": // most of what is never decided, record after record
 		return nil
@@ -118,7 +139,7 @@ func (c *collecting) look(s *sighting, name []byte, at batch.Place) error {
 		}
 		return batch.Undecided(append(path, string(name)), at, err.Error())
 	}
-	return c.found.Add(in.way, string(name), t, in.fields, at)
+	return all.Add(in.way, string(name), t, in.fields, at)
 }
 
 // Unknown is what was noted.

@@ -334,3 +334,39 @@ func TestNamesWithDotsThatMeetBoundWhatASchemaMayBecome(t *testing.T) {
 		}
 	}
 }
+
+// One record must not hold up the others, wherever its bytes are kept.
+func TestARecordWhoseFieldsCanNeverBeColumnsIsADeadLetterByItself(t *testing.T) {
+	v := addingColumns("a INT")
+	v.OnMalformed, v.DeadLetters = batch.DeadLetterPolicy, "ops.dead"
+	many := `{"a":0`
+	for i := range batch.MostNewColumns + 1 {
+		many += fmt.Sprintf(`,"n%d":1`, i)
+	}
+	poison := []string{`{"a":1,"kafka_offset":5}`, `{"a":1,"A":2}`, `{"a":1,"x":[1,"s"]}`, `{"a":1,"":2}`, many + "}"}
+	for _, p := range poison {
+		d, err := decode.New(v, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := d.Decode(recordsOf(`{"a":1}`, p, `{"a":2,"b":"x"}`, p, `{"a":3}`))
+		if err != nil || rows.Rows != 3 || rows.Rejected == nil || rows.Rejected.Rows != 2 || rows.Bad != 2 || rows.Reasons[string(malformed.Unknown)] != 2 {
+			t.Errorf("%.40s: got %+v, %v, want three rows and two dead letters", p, rows, err)
+			continue
+		}
+		if got := rows.Columns[0].Int32s; rows.Columns[0].Len != 3 || got[0] != 1 || got[1] != 2 || got[2] != 3 {
+			t.Errorf("%.40s: got column a %v", p, got)
+		}
+		if got := ddl.Format(batch.NewColumns(d.(interface{ Unknown() []batch.Unknown }).Unknown())); got != "b STRING" {
+			t.Errorf("%.40s: got new columns %s, want those of the rows alone", p, got)
+		}
+	}
+	// What two records have between them is nobody's alone: it still ends the batch, and both are named.
+	d, err := decode.New(v, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Decode(recordsOf(`{"x":1}`, `{"x":"s"}`)); batch.ClassOf(err) != batch.BadRecords || !strings.Contains(err.Error(), "offset 10") || !strings.Contains(err.Error(), "offset 11") {
+		t.Errorf("got %v, want both records named", err)
+	}
+}
