@@ -12,6 +12,7 @@ import (
 	"sluice/checkpoint"
 	"sluice/job"
 	"sluice/lakesink"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/progress"
 	"sluice/runner"
@@ -157,7 +158,7 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkpoint.Try(ctx, l.store); err != nil {
+	if err := objectstore.Try(ctx, l.store, checkpoint.ProbePrefix); err != nil {
 		return "", err
 	}
 	if id == "" {

@@ -19,6 +19,7 @@ import (
 	"sluice/job"
 	"sluice/kafkasrc"
 	"sluice/lakesink"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
 )
@@ -34,7 +35,7 @@ type pipeline struct {
 	// letters are the tables of dead letters that were asked for.
 	lettersMu sync.Mutex
 	letters   map[string]*lakesink.Iceberg
-	store     checkpoint.Store
+	store     objectstore.Store
 	log       *checkpoint.Log
 	lease     *checkpoint.Lease
 	// registry is nil where the job names none; decoders asks it.
@@ -85,7 +86,7 @@ func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error)
 }
 
 func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
-	if p.store, err = checkpoint.OpenStore(ctx, p.job.Checkpoint); err != nil {
+	if p.store, err = objectstore.Open(ctx, p.job.Checkpoint); err != nil {
 		return err
 	}
 	p.log = checkpoint.NewLog(p.store)
