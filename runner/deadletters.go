@@ -27,8 +27,8 @@ func (l *letters) String() string {
 	return fmt.Sprintf("the %s of dead letters %s", l.place.Kind, l.place.Name)
 }
 
-// letterSchema is the columns of a dead letter: those of the decoder, and which batch of which query it is of.
-func letterSchema(decoders columns.Schema) columns.Schema {
+// LetterColumns is the columns of a dead letter: those that decoders give it, and which batch of which query it is of.
+func LetterColumns(decoders columns.Schema) columns.Schema {
 	text := columns.Type{Kind: columns.String}
 	return append(decoders[:len(decoders):len(decoders)],
 		columns.Field{Name: "batch_id", Type: columns.Type{Kind: columns.Int64}, Required: true},
@@ -79,7 +79,7 @@ func (r *run) shapeLetters(ctx context.Context) error {
 	if !r.rejects() {
 		return nil
 	}
-	return r.DeadLetters(r.Value.LetterPlace()).Create(ctx, letterSchema(r.DeadLetterSchema))
+	return r.DeadLetters(r.Value.LetterPlace()).Create(ctx, LetterColumns(r.DeadLetterSchema))
 }
 
 // haveLetters is the job's place of dead letters, which is there then; nil if the job has none.
@@ -111,6 +111,9 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 	if err := r.letters.check(was); err != nil {
 		return err
 	}
+	if err := r.letters.apart(r.table); err != nil {
+		return err
+	}
 	if at := &r.letters.table.Applied; at.Batch >= s.next {
 		return &batch.Fault{Class: batch.Inconsistent,
 			Message: fmt.Sprintf("%s has batch %d of this query, and the next one to plan is %d: it is ahead of the rows' table and the checkpoint", r.letters, at.Batch, s.next),
@@ -136,6 +139,15 @@ func (l *letters) check(uuid string) error {
 		return fault("was rolled back: snapshot %d, which holds the dead letters of batch %d, is no longer in its history", t.Applied.Ledger.Snapshot, t.Applied.Ledger.Batch)
 	}
 	return nil
+}
+
+// apart refuses a place that is the table of the rows under another name.
+func (l *letters) apart(rows *batch.Table) error {
+	if !l.table.Exists || !rows.Exists || l.table.UUID != rows.UUID {
+		return nil
+	}
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s is the table of the rows: the catalog has both names for the one with UUID %s", l, rows.UUID),
+		Hint: fmt.Sprintf("set another deadLetter.%s", l.place.Kind)}
 }
 
 // lettersOf is the place that the dead letters of an open plan go to: the plan's own, as long as it can be used, for
