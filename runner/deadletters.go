@@ -96,6 +96,9 @@ func (r *run) haveLetters(ctx context.Context) (*letters, error) {
 // checkLetters refuses, before anything is planned or replayed, a place of dead letters that is not as this query left
 // it.
 func (r *run) checkLetters(ctx context.Context, s *step) error {
+	if err := r.decideLetters(ctx); err != nil {
+		return err
+	}
 	if s.action == Replay {
 		if _, err := r.lettersOf(ctx, r.entries.Plan); err != nil {
 			return err
@@ -104,11 +107,7 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 	if r.letters == nil {
 		return nil
 	}
-	was := ""
-	if r.identity != nil {
-		was = r.identity.Tables[lettersRole(r.letters.place)]
-	}
-	if err := r.letters.check(was); err != nil {
+	if err := r.letters.check(r.identity); err != nil {
 		return err
 	}
 	if err := r.letters.apart(r.table); err != nil {
@@ -118,25 +117,6 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 		return &batch.Fault{Class: batch.Inconsistent,
 			Message: fmt.Sprintf("%s has batch %d of this query, and the next one to plan is %d: it is ahead of the rows' table and the checkpoint", r.letters, at.Batch, s.next),
 			Hint:    "bring the checkpoint, or the rows' table, back to what it was; or remove the dead letters of that batch and name another deadLetter." + string(r.letters.place.Kind)}
-	}
-	return nil
-}
-
-// otherLetters is the way on where a place of dead letters cannot be used any more.
-const otherLetters = "bring it back, or go on with another deadLetter.%s; the dead letters of the batches before are where they were"
-
-// check refuses a place that is gone, replaced or rolled back. uuid is what it should be, empty if unknown.
-func (l *letters) check(uuid string) error {
-	fault := func(format string, parts ...any) error {
-		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s "+format, append([]any{l}, parts...)...), Hint: fmt.Sprintf(otherLetters, l.place.Kind)}
-	}
-	switch t := l.table; {
-	case uuid != "" && !t.Exists:
-		return fault("is gone; this query wrote to the one with UUID %s", uuid)
-	case uuid != "" && t.UUID != uuid:
-		return fault("is not the one that this query wrote to: its UUID is %s and was %s (dropped and created again?)", t.UUID, uuid)
-	case t.Applied.RolledBack:
-		return fault("was rolled back: snapshot %d, which holds the dead letters of batch %d, is no longer in its history", t.Applied.Ledger.Snapshot, t.Applied.Ledger.Batch)
 	}
 	return nil
 }
@@ -164,10 +144,11 @@ func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error)
 	if err != nil {
 		return nil, err
 	}
-	if err = own.check(plan.Tables[letterTable]); err == nil {
+	uuid := plan.Tables[letterTable]
+	if err = own.checkUUID(uuid, r.identity); err == nil {
 		return own, nil
 	}
-	if r.letters == nil || r.letters.place == planned {
+	if r.letters == nil || r.letters.place == planned && r.identity.AcceptedLoss(uuid) == nil {
 		return nil, err
 	}
 	return r.letters, nil
@@ -182,7 +163,7 @@ func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, r
 		return nil
 	}
 	applied, err := r.commit(ctx, work.letters.sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: own,
-		TableUUID: work.letters.table.UUID, DeadLetters: &all})
+		TableUUID: work.letters.table.UUID, DeadLetters: &all, Accepted: r.identity.AcceptedLoss(work.letters.table.UUID)})
 	if err != nil {
 		return r.overtakenBefore(ctx, plan, fmt.Errorf("dead letters: %w", err))
 	}
