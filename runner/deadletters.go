@@ -84,13 +84,21 @@ func (r *run) shapeLetters(ctx context.Context) error {
 
 // haveLetters is the job's place of dead letters, which is there then; nil if the job has none.
 func (r *run) haveLetters(ctx context.Context) (*letters, error) {
-	if r.letters == nil || r.letters.table.Exists {
-		return r.letters, nil
+	if r.letters == nil {
+		return nil, nil
 	}
-	if err := r.shapeLetters(ctx); err != nil {
-		return nil, err
+	return r.letters, r.makeLetters(ctx, r.letters)
+}
+
+// makeLetters makes a place of dead letters that is not there.
+func (r *run) makeLetters(ctx context.Context, l *letters) error {
+	if l.table.Exists {
+		return nil
 	}
-	return r.letters, r.letters.read(ctx, r.queryID)
+	if err := l.sink.Create(ctx, letterSchema(r.DeadLetterSchema)); err != nil {
+		return err
+	}
+	return l.read(ctx, r.queryID)
 }
 
 // checkLetters refuses, before anything is planned or replayed, a place of dead letters that is not as this query left
@@ -108,6 +116,12 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 	if r.identity != nil {
 		was = r.identity.Tables[lettersRole(r.letters.place)]
 	}
+	if r.letters.forgets() {
+		if gone := r.letters.gone(was); gone != "" {
+			r.remark(gone)
+		}
+		return nil
+	}
 	if err := r.letters.check(was); err != nil {
 		return err
 	}
@@ -117,6 +131,21 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 			Hint:    "bring the checkpoint, or the rows' table, back to what it was; or remove the dead letters of that batch and name another deadLetter." + string(r.letters.place.Kind)}
 	}
 	return nil
+}
+
+// forgets says whether the place remembers no batch: dead letters are there at least once, and nothing is refused that
+// happens to them afterwards.
+func (l *letters) forgets() bool { return l.place.Kind == batch.InTopic }
+
+// gone says what became of the dead letters in a place that forgets; empty if it is the one that the query wrote to.
+func (l *letters) gone(uuid string) string {
+	switch t := l.table; {
+	case uuid == "" || t.Exists && (t.UUID == uuid || t.UUID == ""):
+		return ""
+	case !t.Exists:
+		return fmt.Sprintf("%s is gone, and the dead letters of the batches before with it: it is made again", l)
+	}
+	return fmt.Sprintf("%s was created again: its id is %s and was %s, and the dead letters of the batches before are gone", l, l.table.UUID, uuid)
 }
 
 // otherLetters is the way on where a place of dead letters cannot be used any more.
@@ -139,7 +168,8 @@ func (l *letters) check(uuid string) error {
 }
 
 // lettersOf is the place that the dead letters of an open plan go to: the plan's own, as long as it can be used, for
-// another run that carries the plan out may be about to add to it; then the job's. nil if neither names one.
+// another run that carries the plan out may be about to add to it; then the job's. nil if neither names one. A place that
+// forgets binds no other run, and the job's does as well where it cannot be used.
 func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error) {
 	var planned batch.LetterPlace
 	if plan.Value != nil {
@@ -148,14 +178,20 @@ func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error)
 	if planned == (batch.LetterPlace{}) {
 		return nil, nil
 	}
+	other := r.letters != nil && r.letters.place != planned
 	own, err := r.openLetters(ctx, planned)
-	if err != nil {
+	switch {
+	case own.forgets() && other && (batch.ClassOf(err) == batch.NotSetUp || err == nil && !own.table.Exists):
+		return r.letters, nil
+	case err != nil:
 		return nil, err
+	case own.forgets():
+		return own, nil
 	}
 	if err = own.check(plan.Tables[letterTable]); err == nil {
 		return own, nil
 	}
-	if r.letters == nil || r.letters.place == planned {
+	if !other {
 		return nil, err
 	}
 	return r.letters, nil
