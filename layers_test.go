@@ -27,7 +27,7 @@ type layer struct {
 var vocabulary = []string{"offsets", "batch", "columns"}
 
 // layers knows every package. Imports run downward only:
-// main -> cmd -> {runner, verify} -> {kafkasrc, decode, lakesink, checkpoint, progress} -> objectstore -> {batch, columns} -> offsets.
+// main -> cmd -> {runner, verify} -> {kafkasrc, kafkasink, decode, lakesink, checkpoint, progress} -> objectstore -> {batch, columns} -> offsets.
 // A new package gets its line here when it has been decided where it belongs.
 var layers = map[string]layer{
 	".":   {imports: []string{"cmd"}},
@@ -39,6 +39,7 @@ var layers = map[string]layer{
 	"demo":   {},
 
 	"kafkasrc":             {imports: vocabulary},
+	"kafkasink":            {imports: vocabulary},
 	"decode":               {imports: slices.Concat([]string{"decode/avro", "decode/ddl", "decode/json", "decode/jsonschema", "decode/malformed", "decode/protobuf", "decode/registry"}, vocabulary)},
 	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/ddl":           {imports: []string{"columns"}, std: true},
@@ -70,7 +71,7 @@ var layers = map[string]layer{
 	"examples/cron":         {},
 }
 
-var middle = []string{"kafkasrc", "decode", "lakesink", "checkpoint", "progress"}
+var middle = []string{"kafkasrc", "kafkasink", "decode", "lakesink", "checkpoint", "progress"}
 
 // reasons says why an import is refused, by the layer that imports.
 var reasons = map[string]string{
@@ -80,6 +81,7 @@ var reasons = map[string]string{
 	"verify":      "verify is the judge: it reads tables itself and shares no code with what it judges",
 	"job":         "job turns YAML into values; cmd turns those into each package's options",
 	"kafkasrc":    "the middle row imports neither each other nor runner",
+	"kafkasink":   "the middle row imports neither each other nor runner",
 	"decode":      "the middle row imports neither each other nor runner",
 	"lakesink":    "the middle row imports neither each other nor runner",
 	"checkpoint":  "the middle row imports neither each other nor runner",
