@@ -45,7 +45,8 @@ var layers = map[string]layer{
 	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
 	"decode/jsonschema":    {imports: []string{"columns"}, std: true},
 	"decode/malformed":     {std: true},
-	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
+	"decode/mapkeys":       {imports: []string{"columns"}, std: true},
+	"decode/protobuf":      {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}},
 	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "s3answer"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
