@@ -40,9 +40,9 @@ var layers = map[string]layer{
 
 	"kafkasrc":             {imports: vocabulary},
 	"decode":               {imports: slices.Concat([]string{"decode/avro", "decode/ddl", "decode/json", "decode/jsonschema", "decode/malformed", "decode/protobuf", "decode/registry"}, vocabulary)},
-	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
+	"decode/avro":          {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}, std: true},
 	"decode/ddl":           {imports: []string{"columns"}, std: true},
-	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
+	"decode/json":          {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}, std: true},
 	"decode/jsonschema":    {imports: []string{"columns"}, std: true},
 	"decode/malformed":     {std: true},
 	"decode/mapkeys":       {imports: []string{"columns"}, std: true},
