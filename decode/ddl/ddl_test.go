@@ -221,27 +221,3 @@ func randomType(rng *rand.Rand, depth int) columns.Type {
 	}
 	return t
 }
-
-// What is read is written so that it is read back, and nothing makes the parser panic.
-func FuzzParse(f *testing.F) {
-	for _, seed := range []string{
-		"order_id STRING NOT NULL, amount DECIMAL(18,2), tags ARRAY<STRING>, m MAP<STRING, INT>, s STRUCT<a: INT>", "STRUCT<`a``b`: TIME(6)>",
-		"a INT COMMENT 'x\\'y' -- z\n, /* */ b FIXED(3)", "a ARRAY<INT NOT NULL>", "é STRNG", "a INT,", "a\r\nINT",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		schema, err := ddl.Parse(text)
-		if err != nil {
-			var fault *ddl.Error
-			if !errors.As(err, &fault) || fault.Line < 1 || fault.Column < 1 || !strings.HasSuffix(err.Error(), "^") {
-				t.Fatalf("%q: got %v", text, err)
-			}
-			return
-		}
-		again, err := ddl.Parse(ddl.Format(schema))
-		if err != nil || !reflect.DeepEqual(again, schema) {
-			t.Fatalf("%q: written as %q: got %+v, %v, want %+v", text, ddl.Format(schema), again, err, schema)
-		}
-	})
-}
