@@ -43,8 +43,12 @@ func TestParseReadsWhatSparkUsersHave(t *testing.T) {
 		"a INT -- the first, and not the last\n, /* b INT, */ c INT--":                                                                  {{Name: "a", Type: i32}, {Name: "c", Type: i32}},
 		"a INT COMMENT 'it''s, \\'quoted\\' \\\\ \\n', b INT NOT NULL COMMENT \"say \"\"no\"\"\"": {
 			{Name: "a", Type: i32, Doc: "it's, 'quoted' \\ \n"}, {Name: "b", Type: i32, Required: true, Doc: `say "no"`}},
-		"`a-b` INT, `a``b` INT, `` ` `` INT": nil,
-		"`a-b` INT, `a``b` INT, ` ` INT":     {{Name: "a-b", Type: i32}, {Name: "a`b", Type: i32}, {Name: " ", Type: i32}},
+		"a INT /* b INT /* c INT */ d INT */, e INT":     {{Name: "a", Type: i32}, {Name: "e", Type: i32}},
+		"a INT, -- the first\rb INT":                     {{Name: "a", Type: i32}, {Name: "b", Type: i32}},
+		`a INT COMMENT "\u00e9\U0001f600\101\%\_\q\u12"`: {{Name: "a", Type: i32, Doc: `é😀A\%\_qu12`}},
+		`a INT COMMENT '\ud83d\ude00'`:                   nil, // halves of a character
+		"`a-b` INT, `a``b` INT, `` ` `` INT":             nil,
+		"`a-b` INT, `a``b` INT, ` ` INT":                 {{Name: "a-b", Type: i32}, {Name: "a`b", Type: i32}, {Name: " ", Type: i32}},
 		"date DATE, timestamp TIMESTAMP, `not` INT NOT NULL, comment STRING COMMENT 'c', struct STRING": {
 			{Name: "date", Type: scalar(columns.Date)}, {Name: "timestamp", Type: scalar(columns.TimestampTZ)}, {Name: "not", Type: i32, Required: true},
 			{Name: "comment", Type: str, Doc: "c"}, {Name: "struct", Type: str}},

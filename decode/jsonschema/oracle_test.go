@@ -16,8 +16,8 @@ var errRefused = errors.New("refused")
 
 type oracle struct {
 	validator
-	// several says that somewhere independent alternatives meet at one place. Which of their combinations count is not
-	// promised, so that columns are not compared then.
+	// several says that somewhere independent alternatives meet at one place, or two formats or steps. Which of them count
+	// is not promised, so that columns are not compared then.
 	several bool
 	// ordered says that no alternatives are there: the order of columns is that of the text.
 	ordered bool
@@ -186,6 +186,14 @@ func implied(parts []object) map[string]bool {
 func (o *oracle) one(parts []object, types map[string]bool) (place, error) {
 	if len(types) == len(allTypes)-1 {
 		types = implied(parts)
+	}
+	for _, keyword := range []string{"format", "multipleOf"} {
+		words := map[any]bool{}
+		for _, s := range parts {
+			words[s.get(keyword)] = true
+		}
+		delete(words, nil)
+		o.several = o.several || len(words) > 1
 	}
 	names := slices.Sorted(maps.Keys(types))
 	if slices.Equal(names, []string{"integer", "number"}) {
