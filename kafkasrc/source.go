@@ -102,7 +102,7 @@ func (s *Source) clientOptions() ([]kgo.Opt, error) {
 		options = append(options, kgo.ConnIdleTimeout(s.settings.connectionsIdle))
 	}
 	if s.settings.tls {
-		config, err := s.settings.files.config()
+		config, err := s.settings.files.Config("client property")
 		if err != nil {
 			return nil, &batch.Fault{Class: batch.NotSetUp, Message: "read the keys and certificates for Kafka", Err: err, Hint: "Mend the ssl properties of source.kafka, or the files they name."}
 		}
