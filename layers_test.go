@@ -35,19 +35,20 @@ var layers = map[string]layer{
 
 	"runner": {imports: slices.Concat([]string{"progress"}, vocabulary)},
 	"verify": {imports: vocabulary},
-	"job":    {imports: vocabulary},
+	"job":    {imports: slices.Concat([]string{"spelling"}, vocabulary)},
 	"demo":   {},
 
-	"kafkasrc":             {imports: vocabulary},
+	"kafkasrc":             {imports: slices.Concat([]string{"spelling", "tlsfile"}, vocabulary)},
 	"kafkasink":            {imports: vocabulary},
 	"decode":               {imports: slices.Concat([]string{"decode/avro", "decode/ddl", "decode/json", "decode/jsonschema", "decode/malformed", "decode/protobuf", "decode/registry"}, vocabulary)},
-	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
-	"decode/ddl":           {imports: []string{"columns"}, std: true},
-	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
+	"decode/avro":          {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}, std: true},
+	"decode/ddl":           {imports: []string{"columns", "spelling"}, std: true},
+	"decode/json":          {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}, std: true},
 	"decode/jsonschema":    {imports: []string{"columns"}, std: true},
 	"decode/malformed":     {std: true},
-	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
-	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server
+	"decode/mapkeys":       {imports: []string{"columns"}, std: true},
+	"decode/protobuf":      {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}},
+	"decode/registry":      {imports: []string{"batch", "decode/malformed", "spelling", "tlsfile"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "objectstore", "objectstore/answer"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"checkpoint":           {imports: slices.Concat([]string{"objectstore"}, vocabulary)},
@@ -55,6 +56,8 @@ var layers = map[string]layer{
 
 	"objectstore":        {imports: []string{"batch", "objectstore/answer"}},
 	"objectstore/answer": {},
+	"spelling":           {std: true},
+	"tlsfile":            {std: true},
 
 	"batch":   {imports: []string{"offsets", "columns"}, std: true},
 	"columns": {std: true},
