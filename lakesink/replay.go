@@ -281,7 +281,7 @@ func (r *replay) decode(ctx context.Context, writer replayWriter, records *colum
 }
 
 // take writes what became rows, and counts.
-func (r *replay) take(ctx context.Context, writer *Writer, records *columns.Records, rows *columns.Batch) error {
+func (r *replay) take(ctx context.Context, writer replayWriter, records *columns.Records, rows *columns.Batch) error {
 	said := batch.Misfits{Malformed: int64(rows.Bad), Reasons: rows.Reasons}
 	for _, e := range rows.Examples {
 		said.Examples = append(said.Examples, batch.Misfit{Topic: records.Topic, Partition: records.Partition, Offset: e.Offset, Reason: e.Reason, Text: e.Text})
