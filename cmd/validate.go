@@ -13,6 +13,7 @@ import (
 	"sluice/decode"
 	"sluice/job"
 	"sluice/lakesink"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/progress"
 	"sluice/runner"
@@ -164,7 +165,7 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkpoint.Try(ctx, l.store); err != nil {
+	if err := objectstore.Try(ctx, l.store, checkpoint.ProbePrefix); err != nil {
 		return "", err
 	}
 	if id == "" {

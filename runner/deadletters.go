@@ -84,13 +84,21 @@ func (r *run) shapeLetters(ctx context.Context) error {
 
 // haveLetters is the job's place of dead letters, which is there then; nil if the job has none.
 func (r *run) haveLetters(ctx context.Context) (*letters, error) {
-	if r.letters == nil || r.letters.table.Exists {
-		return r.letters, nil
+	if r.letters == nil {
+		return nil, nil
 	}
-	if err := r.shapeLetters(ctx); err != nil {
-		return nil, err
+	return r.letters, r.makeLetters(ctx, r.letters)
+}
+
+// makeLetters makes a place of dead letters that is not there.
+func (r *run) makeLetters(ctx context.Context, l *letters) error {
+	if l.table.Exists {
+		return nil
 	}
-	return r.letters, r.letters.read(ctx, r.queryID)
+	if err := l.sink.Create(ctx, LetterColumns(r.DeadLetterSchema)); err != nil {
+		return err
+	}
+	return l.read(ctx, r.queryID)
 }
 
 // checkLetters refuses, before anything is planned or replayed, a place of dead letters that is not as this query left
@@ -105,6 +113,12 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 		}
 	}
 	if r.letters == nil {
+		return nil
+	}
+	if r.letters.forgets() {
+		if gone := r.letters.gone(LettersUUID(r.letters.place, r.identity)); gone != "" {
+			r.remark(gone)
+		}
 		return nil
 	}
 	if err := r.letters.check(r.identity); err != nil {
@@ -130,8 +144,24 @@ func (l *letters) apart(rows *batch.Table) error {
 		Hint: fmt.Sprintf("set another deadLetter.%s", l.place.Kind)}
 }
 
+// forgets says whether the place remembers no batch: dead letters are there at least once, and nothing is refused that
+// happens to them afterwards.
+func (l *letters) forgets() bool { return l.place.Kind == batch.InTopic }
+
+// gone says what became of the dead letters in a place that forgets; empty if it is the one that the query wrote to.
+func (l *letters) gone(uuid string) string {
+	switch t := l.table; {
+	case uuid == "" || t.Exists && (t.UUID == uuid || t.UUID == ""):
+		return ""
+	case !t.Exists:
+		return fmt.Sprintf("%s is gone, and the dead letters of the batches before with it: it is made again", l)
+	}
+	return fmt.Sprintf("%s was created again: its id is %s and was %s, and the dead letters of the batches before are gone", l, l.table.UUID, uuid)
+}
+
 // lettersOf is the place that the dead letters of an open plan go to: the plan's own, as long as it can be used, for
-// another run that carries the plan out may be about to add to it; then the job's. nil if neither names one.
+// another run that carries the plan out may be about to add to it; then the job's. nil if neither names one. A place that
+// forgets binds no other run, and the job's does as well where it cannot be used.
 func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error) {
 	var planned batch.LetterPlace
 	if plan.Value != nil {
@@ -140,15 +170,21 @@ func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error)
 	if planned == (batch.LetterPlace{}) {
 		return nil, nil
 	}
+	other := r.letters != nil && r.letters.place != planned
 	own, err := r.openLetters(ctx, planned)
-	if err != nil {
+	switch {
+	case own.forgets() && other && (batch.ClassOf(err) == batch.NotSetUp || err == nil && !own.table.Exists):
+		return r.letters, nil
+	case err != nil:
 		return nil, err
+	case own.forgets():
+		return own, nil
 	}
 	uuid := plan.Tables[letterTable]
 	if err = own.checkUUID(uuid, r.identity); err == nil {
 		return own, nil
 	}
-	if r.letters == nil || r.letters.place == planned && r.identity.AcceptedLoss(uuid) == nil {
+	if r.letters == nil || !other && r.identity.AcceptedLoss(uuid) == nil {
 		return nil, err
 	}
 	return r.letters, nil

@@ -77,6 +77,9 @@ func (w *world) addLetters(q *runner.Query, g *gate) {
 	}
 	q.DeadLetterSchema = fakeLetters
 	q.DeadLetters = func(place batch.LetterPlace) runner.Sink {
+		if place.Kind == batch.InTopic {
+			return &topicSink{topic: w.topics[place.Name], gate: g}
+		}
 		return &sink{lake: w.letters[place.Name], gate: g, letters: true}
 	}
 	q.NewDecoder = func(v batch.Value, _ bool) (runner.Decoder, error) { return rejecting{v.OnMalformed}, nil }
