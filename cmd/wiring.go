@@ -20,6 +20,7 @@ import (
 	"sluice/kafkasink"
 	"sluice/kafkasrc"
 	"sluice/lakesink"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
 )
@@ -36,7 +37,7 @@ type pipeline struct {
 	lettersMu sync.Mutex
 	letters   map[string]*lakesink.Iceberg
 	topics    map[string]*kafkasink.Topic
-	store     checkpoint.Store
+	store     objectstore.Store
 	log       *checkpoint.Log
 	lease     *checkpoint.Lease
 	// registry is nil where the job names none; decoders asks it.
@@ -87,7 +88,7 @@ func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error)
 }
 
 func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
-	if p.store, err = checkpoint.OpenStore(ctx, p.job.Checkpoint); err != nil {
+	if p.store, err = objectstore.Open(ctx, p.job.Checkpoint); err != nil {
 		return err
 	}
 	p.log = checkpoint.NewLog(p.store)

@@ -31,7 +31,7 @@ func (s *settings) connection(l Limits) ([]kgo.Opt, error) {
 		options = append(options, kgo.ConnIdleTimeout(s.connectionsIdle))
 	}
 	if s.tls {
-		config, err := s.files.config()
+		config, err := s.files.Config("client property")
 		if err != nil {
 			return nil, &batch.Fault{Class: batch.NotSetUp, Message: "read the keys and certificates for Kafka", Err: err, Hint: "Mend the ssl properties of source.kafka, or the files they name."}
 		}

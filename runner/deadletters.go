@@ -27,8 +27,8 @@ func (l *letters) String() string {
 	return fmt.Sprintf("the %s of dead letters %s", l.place.Kind, l.place.Name)
 }
 
-// letterSchema is the columns of a dead letter: those of the decoder, and which batch of which query it is of.
-func letterSchema(decoders columns.Schema) columns.Schema {
+// LetterColumns is the columns of a dead letter: those that decoders give it, and which batch of which query it is of.
+func LetterColumns(decoders columns.Schema) columns.Schema {
 	text := columns.Type{Kind: columns.String}
 	return append(decoders[:len(decoders):len(decoders)],
 		columns.Field{Name: "batch_id", Type: columns.Type{Kind: columns.Int64}, Required: true},
@@ -79,7 +79,7 @@ func (r *run) shapeLetters(ctx context.Context) error {
 	if !r.rejects() {
 		return nil
 	}
-	return r.DeadLetters(r.Value.LetterPlace()).Create(ctx, letterSchema(r.DeadLetterSchema))
+	return r.DeadLetters(r.Value.LetterPlace()).Create(ctx, LetterColumns(r.DeadLetterSchema))
 }
 
 // haveLetters is the job's place of dead letters, which is there then; nil if the job has none.
@@ -95,7 +95,7 @@ func (r *run) makeLetters(ctx context.Context, l *letters) error {
 	if l.table.Exists {
 		return nil
 	}
-	if err := l.sink.Create(ctx, letterSchema(r.DeadLetterSchema)); err != nil {
+	if err := l.sink.Create(ctx, LetterColumns(r.DeadLetterSchema)); err != nil {
 		return err
 	}
 	return l.read(ctx, r.queryID)
@@ -104,6 +104,9 @@ func (r *run) makeLetters(ctx context.Context, l *letters) error {
 // checkLetters refuses, before anything is planned or replayed, a place of dead letters that is not as this query left
 // it.
 func (r *run) checkLetters(ctx context.Context, s *step) error {
+	if err := r.decideLetters(ctx); err != nil {
+		return err
+	}
 	if s.action == Replay {
 		if _, err := r.lettersOf(ctx, r.entries.Plan); err != nil {
 			return err
@@ -112,17 +115,16 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 	if r.letters == nil {
 		return nil
 	}
-	was := ""
-	if r.identity != nil {
-		was = r.identity.Tables[lettersRole(r.letters.place)]
-	}
 	if r.letters.forgets() {
-		if gone := r.letters.gone(was); gone != "" {
+		if gone := r.letters.gone(LettersUUID(r.letters.place, r.identity)); gone != "" {
 			r.remark(gone)
 		}
 		return nil
 	}
-	if err := r.letters.check(was); err != nil {
+	if err := r.letters.check(r.identity); err != nil {
+		return err
+	}
+	if err := r.letters.apart(r.table); err != nil {
 		return err
 	}
 	if at := &r.letters.table.Applied; at.Batch >= s.next {
@@ -131,6 +133,15 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 			Hint:    "bring the checkpoint, or the rows' table, back to what it was; or remove the dead letters of that batch and name another deadLetter." + string(r.letters.place.Kind)}
 	}
 	return nil
+}
+
+// apart refuses a place that is the table of the rows under another name.
+func (l *letters) apart(rows *batch.Table) error {
+	if !l.table.Exists || !rows.Exists || l.table.UUID != rows.UUID {
+		return nil
+	}
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s is the table of the rows: the catalog has both names for the one with UUID %s", l, rows.UUID),
+		Hint: fmt.Sprintf("set another deadLetter.%s", l.place.Kind)}
 }
 
 // forgets says whether the place remembers no batch: dead letters are there at least once, and nothing is refused that
@@ -146,25 +157,6 @@ func (l *letters) gone(uuid string) string {
 		return fmt.Sprintf("%s is gone, and the dead letters of the batches before with it: it is made again", l)
 	}
 	return fmt.Sprintf("%s was created again: its id is %s and was %s, and the dead letters of the batches before are gone", l, l.table.UUID, uuid)
-}
-
-// otherLetters is the way on where a place of dead letters cannot be used any more.
-const otherLetters = "bring it back, or go on with another deadLetter.%s; the dead letters of the batches before are where they were"
-
-// check refuses a place that is gone, replaced or rolled back. uuid is what it should be, empty if unknown.
-func (l *letters) check(uuid string) error {
-	fault := func(format string, parts ...any) error {
-		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s "+format, append([]any{l}, parts...)...), Hint: fmt.Sprintf(otherLetters, l.place.Kind)}
-	}
-	switch t := l.table; {
-	case uuid != "" && !t.Exists:
-		return fault("is gone; this query wrote to the one with UUID %s", uuid)
-	case uuid != "" && t.UUID != uuid:
-		return fault("is not the one that this query wrote to: its UUID is %s and was %s (dropped and created again?)", t.UUID, uuid)
-	case t.Applied.RolledBack:
-		return fault("was rolled back: snapshot %d, which holds the dead letters of batch %d, is no longer in its history", t.Applied.Ledger.Snapshot, t.Applied.Ledger.Batch)
-	}
-	return nil
 }
 
 // lettersOf is the place that the dead letters of an open plan go to: the plan's own, as long as it can be used, for
@@ -188,10 +180,11 @@ func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error)
 	case own.forgets():
 		return own, nil
 	}
-	if err = own.check(plan.Tables[letterTable]); err == nil {
+	uuid := plan.Tables[letterTable]
+	if err = own.checkUUID(uuid, r.identity); err == nil {
 		return own, nil
 	}
-	if !other {
+	if r.letters == nil || !other && r.identity.AcceptedLoss(uuid) == nil {
 		return nil, err
 	}
 	return r.letters, nil
@@ -206,7 +199,7 @@ func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, r
 		return nil
 	}
 	applied, err := r.commit(ctx, work.letters.sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: own,
-		TableUUID: work.letters.table.UUID, DeadLetters: &all})
+		TableUUID: work.letters.table.UUID, DeadLetters: &all, Accepted: r.identity.AcceptedLoss(work.letters.table.UUID)})
 	if err != nil {
 		return r.overtakenBefore(ctx, plan, fmt.Errorf("dead letters: %w", err))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/objectstore"
 	"sluice/progress"
 	"sluice/runner"
 )
@@ -25,7 +26,7 @@ import (
 type world struct {
 	kafka *kafka
 	lake  *lake
-	store checkpoint.Store
+	store objectstore.Store
 	// retain is how many entries a checkpoint keeps.
 	retain int
 	// letters are the tables of dead letters by name, nil where the job has none.
@@ -48,7 +49,7 @@ func (w *world) change() {
 
 // newWorld holds two partitions with a backlog of three batches.
 func newWorld() *world {
-	w := &world{kafka: newKafka(), lake: newLake(), store: checkpoint.NewMemory("test"), retain: 2}
+	w := &world{kafka: newKafka(), lake: newLake(), store: objectstore.NewMemory("test"), retain: 2}
 	w.kafka.produce(0, 7)
 	w.kafka.produce(1, 3)
 	return w
