@@ -150,6 +150,13 @@ func (t *Topic) Commit(ctx context.Context, commit *batch.Commit) (*batch.Applie
 	return &applied, nil
 }
 
+// Keeps says whether the topic keeps all that it gets, as far as can be told, until retention takes the oldest: a compacted
+// one does not.
+func (t *Topic) Keeps(ctx context.Context) (bool, error) {
+	s, err := t.configured(ctx)
+	return err == nil && !s.compacts, err
+}
+
 // Maintain has nothing to do: retention is the topic's own.
 func (t *Topic) Maintain(ctx context.Context, applied *batch.Applied) error { return nil }
 
