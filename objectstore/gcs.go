@@ -2,7 +2,9 @@ package objectstore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -76,26 +78,7 @@ func tokensOf(o GCS) func(ctx context.Context) (string, error) {
 	if o.Token != "" {
 		return func(context.Context) (string, error) { return o.Token, nil }
 	}
-	source := sync.OnceValues(func() (oauth2.TokenSource, error) {
-		ctx := context.Background() // the source outlives the request
-		text, err := []byte(o.KeyJSON), error(nil)
-		if o.KeyFile != "" {
-			text, err = os.ReadFile(o.KeyFile)
-		}
-		if err != nil {
-			return nil, err
-		}
-		found := &google.Credentials{}
-		if len(text) > 0 {
-			found, err = google.CredentialsFromJSON(ctx, text, googleScope) //nolint:staticcheck // the operator's own file, of whatever type
-		} else {
-			found, err = google.FindDefaultCredentials(ctx, googleScope)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return oauth2.ReuseTokenSource(nil, found.TokenSource), nil
-	})
+	source := sync.OnceValues(func() (oauth2.TokenSource, error) { return sourceOf(o) })
 	return func(ctx context.Context) (string, error) {
 		token, err := waiting(ctx, func() (string, error) {
 			s, err := source()
@@ -108,11 +91,45 @@ func tokensOf(o GCS) func(ctx context.Context) (string, error) {
 			}
 			return t.AccessToken, nil
 		})
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !passing(err) {
 			err = answer.WithoutCredentials(err)
 		}
 		return token, err
 	}
+}
+
+// passing are failures of whoever hands out tokens that say nothing of the credentials.
+func passing(err error) bool {
+	var network *net.OpError
+	var refused *oauth2.RetrieveError
+	return errors.As(err, &network) || errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode >= http.StatusInternalServerError
+}
+
+// sourceOf finds what makes tokens. It outlives the request that asks first.
+func sourceOf(o GCS) (oauth2.TokenSource, error) {
+	ctx, text := context.Background(), []byte(o.KeyJSON)
+	if o.KeyFile != "" {
+		var err error
+		if text, err = os.ReadFile(o.KeyFile); err != nil {
+			return nil, err
+		}
+	}
+	if len(text) == 0 {
+		found, err := google.FindDefaultCredentials(ctx, googleScope)
+		if err != nil {
+			return nil, err
+		}
+		return found.TokenSource, nil
+	}
+	var key struct{ Type google.CredentialsType }
+	if err := json.Unmarshal(text, &key); err != nil || key.Type == "" {
+		return nil, errors.New("the key is no JSON of Google's with a type")
+	}
+	found, err := google.CredentialsFromJSONWithType(ctx, text, key.Type, googleScope)
+	if err != nil {
+		return nil, err
+	}
+	return found.TokenSource, nil
 }
 
 // waiting is for what does not end with a context: it goes on by itself, and is not waited for any more.

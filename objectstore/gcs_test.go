@@ -1,6 +1,11 @@
 package objectstore
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -203,5 +208,30 @@ func TestGCSAsksWithItsToken(t *testing.T) {
 	})
 	if _, err := OpenGCS(GCS{Bucket: "bkt", Endpoint: server, Token: "vended"}).List(t.Context(), "", ""); err != nil || got != "Bearer vended" {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A server of tokens that is down for a moment is nothing that somebody has to set up.
+func TestGCSTokensThatAreRefusedAndTokensThatAreLate(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	for status, want := range map[int]batch.Class{http.StatusUnauthorized: batch.NotSetUp, http.StatusServiceUnavailable: batch.Failed} {
+		tokens := answering(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":"invalid_grant"}`, status) })
+		text, err := json.Marshal(map[string]string{"type": "service_account", "client_email": "sluice@p.iam.gserviceaccount.com", "private_key": private, "private_key_id": "1", "token_uri": tokens})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := OpenGCS(GCS{Bucket: "bkt", Endpoint: "http://127.0.0.1:1", KeyJSON: string(text)})
+		c.native.(*gcsNative).pause = time.Nanosecond
+		if _, err = c.List(t.Context(), "", ""); batch.ClassOf(err) != want || strings.Contains(err.Error(), "PRIVATE") {
+			t.Errorf("%d: got %v of class %v, want class %v", status, err, batch.ClassOf(err), want)
+		}
 	}
 }
