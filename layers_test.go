@@ -27,7 +27,7 @@ type layer struct {
 var vocabulary = []string{"offsets", "batch", "columns"}
 
 // layers knows every package. Imports run downward only:
-// main -> cmd -> {runner, verify} -> {kafkasrc, decode, lakesink, checkpoint, progress} -> objectstore -> {batch, columns} -> offsets.
+// main -> cmd -> {runner, verify} -> {kafkasrc, kafkasink, decode, lakesink, checkpoint, progress} -> objectstore -> {batch, columns} -> offsets.
 // A new package gets its line here when it has been decided where it belongs.
 var layers = map[string]layer{
 	".":   {imports: []string{"cmd"}},
@@ -35,18 +35,20 @@ var layers = map[string]layer{
 
 	"runner": {imports: slices.Concat([]string{"progress"}, vocabulary)},
 	"verify": {imports: vocabulary},
-	"job":    {imports: vocabulary},
+	"job":    {imports: slices.Concat([]string{"spelling"}, vocabulary)},
 	"demo":   {},
 
-	"kafkasrc":             {imports: vocabulary},
+	"kafkasrc":             {imports: slices.Concat([]string{"spelling", "tlsfile"}, vocabulary)},
+	"kafkasink":            {imports: vocabulary},
 	"decode":               {imports: slices.Concat([]string{"decode/avro", "decode/ddl", "decode/json", "decode/jsonschema", "decode/malformed", "decode/protobuf", "decode/registry"}, vocabulary)},
-	"decode/avro":          {imports: []string{"columns", "decode/malformed"}, std: true},
-	"decode/ddl":           {imports: []string{"columns"}, std: true},
-	"decode/json":          {imports: []string{"columns", "decode/malformed"}, std: true},
+	"decode/avro":          {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}, std: true},
+	"decode/ddl":           {imports: []string{"columns", "spelling"}, std: true},
+	"decode/json":          {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}, std: true},
 	"decode/jsonschema":    {imports: []string{"columns"}, std: true},
 	"decode/malformed":     {std: true},
-	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
-	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server
+	"decode/mapkeys":       {imports: []string{"columns"}, std: true},
+	"decode/protobuf":      {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}},
+	"decode/registry":      {imports: []string{"batch", "decode/malformed", "spelling", "tlsfile"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "objectstore", "objectstore/answer"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"checkpoint":           {imports: slices.Concat([]string{"objectstore"}, vocabulary)},
@@ -54,6 +56,8 @@ var layers = map[string]layer{
 
 	"objectstore":        {imports: []string{"batch", "objectstore/answer"}},
 	"objectstore/answer": {},
+	"spelling":           {std: true},
+	"tlsfile":            {std: true},
 
 	"batch":   {imports: []string{"offsets", "columns"}, std: true},
 	"columns": {std: true},
@@ -70,7 +74,7 @@ var layers = map[string]layer{
 	"examples/cron":         {},
 }
 
-var middle = []string{"kafkasrc", "decode", "lakesink", "checkpoint", "progress"}
+var middle = []string{"kafkasrc", "kafkasink", "decode", "lakesink", "checkpoint", "progress"}
 
 // reasons says why an import is refused, by the layer that imports.
 var reasons = map[string]string{
@@ -80,6 +84,7 @@ var reasons = map[string]string{
 	"verify":      "verify is the judge: it reads tables itself and shares no code with what it judges",
 	"job":         "job turns YAML into values; cmd turns those into each package's options",
 	"kafkasrc":    "the middle row imports neither each other nor runner",
+	"kafkasink":   "the middle row imports neither each other nor runner",
 	"decode":      "the middle row imports neither each other nor runner",
 	"lakesink":    "the middle row imports neither each other nor runner",
 	"checkpoint":  "the middle row imports neither each other nor runner",

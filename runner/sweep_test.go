@@ -31,6 +31,8 @@ type world struct {
 	retain int
 	// letters are the tables of dead letters by name, nil where the job has none.
 	letters map[string]*lake
+	// topics are the topics of dead letters by name, nil where no job has one.
+	topics map[string]*letterTopic
 	// value is how the job reads values, raw if it does not say; changed what it is after a fault, nil for the same.
 	value   batch.Value
 	changed *batch.Value
@@ -139,6 +141,9 @@ func (f *stretching) Last(ctx context.Context) (*batch.LogState, error) {
 
 // judge compares the table with what Kafka held: every record of every partition, once.
 func (w *world) judge() error {
+	if w.topics != nil {
+		return w.judgeTopics()
+	}
 	rows, err := w.rows()
 	if err != nil {
 		return err

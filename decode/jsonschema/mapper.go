@@ -19,7 +19,7 @@ type mapper struct {
 	around []*node
 	// masking are the schemas whose types are being asked for.
 	masking []*node
-	// uniting is the schema whose alternatives are being united.
+	// uniting is the schema whose alternatives, elements or values are being united.
 	uniting *node
 	// work counts schemas that were looked at: a few may refer to each other in very many ways.
 	work int
@@ -218,13 +218,11 @@ func (m *mapper) level(l *level, path string) result {
 // several groups are not combined, since a column of one variant is in the union whatever the others have.
 func (m *mapper) variants(l *level, path string) result {
 	united := result{nothing: true}
-	before := m.uniting
-	defer func() { m.uniting = before }()
 	for _, g := range l.groups {
 		if g.optional { // and none of them
 			r := m.level(&level{parts: l.parts, visited: l.visited}, path)
-			if m.uniting = l.visited[0]; r.unknown == "" {
-				united = m.unite(united, r, path)
+			if r.unknown == "" {
+				united = m.unite(l.visited[0], united, r, path)
 			}
 		}
 		for _, alternative := range g.alternatives {
@@ -234,8 +232,7 @@ func (m *mapper) variants(l *level, path string) result {
 			if r.unknown != "" {
 				return r
 			}
-			m.uniting = l.visited[0]
-			if united = m.unite(united, r, path); united.unknown != "" {
+			if united = m.unite(l.visited[0], united, r, path); united.unknown != "" {
 				return united
 			}
 		}

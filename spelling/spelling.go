@@ -1,4 +1,5 @@
-package kafkasrc
+// Package spelling finds the names that a misspelt one was likely meant to be.
+package spelling
 
 import (
 	"cmp"
@@ -6,16 +7,20 @@ import (
 	"strings"
 )
 
-// nearest lists the candidates that name may have been meant for, best first: those few edits away, and those that
-// differ in case, dots, dashes and underscores alone.
-func nearest(name string, candidates []string) []string {
+// Nearest lists the candidates that name may have been meant for, best first, then by name: those that at most so many
+// edits make of it, and less than all of their characters. Case, and whether parts are separated by dots, dashes or
+// underscores, do not count.
+func Nearest(name string, candidates []string, most int) []string {
 	type scored struct {
 		name  string
 		edits int
 	}
 	var near []scored
 	for _, c := range candidates {
-		if edits := distance(fold(name), fold(c)); edits <= max(1, len(name)/3) {
+		if max(len(name)-len(c), len(c)-len(name)) > most { // the least that distance can be
+			continue
+		}
+		if edits := distance(fold(name), fold(c)); edits <= most && edits < max(len(name), len(c)) {
 			near = append(near, scored{c, edits})
 		}
 	}
@@ -23,10 +28,18 @@ func nearest(name string, candidates []string) []string {
 		return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(a.name, b.name))
 	})
 	var names []string
-	for _, s := range near[:min(len(near), 3)] {
+	for _, s := range near {
 		names = append(names, s.name)
 	}
 	return names
+}
+
+// Best is the first of Nearest, empty if none is near.
+func Best(name string, candidates []string, most int) string {
+	if near := Nearest(name, candidates, most); len(near) > 0 {
+		return near[0]
+	}
+	return ""
 }
 
 func fold(name string) string {

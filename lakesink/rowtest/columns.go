@@ -1,4 +1,4 @@
-package protobuf_test
+package rowtest
 
 import (
 	"bytes"
@@ -7,19 +7,19 @@ import (
 	"math/big"
 
 	"sluice/columns"
-	"sluice/lakesink/rowtest"
 )
 
-// rowAt takes a row out of columns, maps sorted.
-func rowAt(schema []columns.Field, arrays []columns.Array, i int) []any {
-	row := make([]any, len(schema))
-	for k := range schema {
-		row[k] = valueAt(&schema[k].Type, &arrays[k], i)
+// Row takes row i out of columns: a value for each of fields.
+func Row(fields []columns.Field, arrays []columns.Array, i int) []any {
+	row := make([]any, len(fields))
+	for k := range fields {
+		row[k] = Value(&fields[k].Type, &arrays[k], i)
 	}
 	return row
 }
 
-func valueAt(t *columns.Type, a *columns.Array, i int) any {
+// Value takes row i out of one column, which stores a value for each row.
+func Value(t *columns.Type, a *columns.Array, i int) any {
 	if !a.Valid(i) {
 		return nil
 	}
@@ -41,27 +41,27 @@ func valueAt(t *columns.Type, a *columns.Array, i int) any {
 	case columns.UUID:
 		return bytes.Clone(a.Data[i*16 : (i+1)*16])
 	case columns.Decimal:
-		return decimalAt(t, a, i)
+		return decimal(t, a, i)
 	case columns.List:
 		list := []any{}
 		for k, until := a.Span(i); k < until; k++ {
-			list = append(list, valueAt(&t.Fields[0].Type, &a.Children[0], k))
+			list = append(list, Value(&t.Fields[0].Type, &a.Children[0], k))
 		}
 		return list
 	case columns.Map:
-		entries := []rowtest.Entry{}
+		entries := []Entry{}
 		for k, until := a.Span(i); k < until; k++ {
-			e := rowAt(t.Fields, a.Children[0].Children, k)
-			entries = append(entries, rowtest.Entry{Key: e[0], Value: e[1]})
+			e := Row(t.Fields, a.Children[0].Children, k)
+			entries = append(entries, Entry{Key: e[0], Value: e[1]})
 		}
-		return sorted(entries)
+		return entries
 	case columns.Struct:
-		return rowAt(t.Fields, a.Children, i)
+		return Row(t.Fields, a.Children, i)
 	}
 	return a.Int64s[i]
 }
 
-func decimalAt(t *columns.Type, a *columns.Array, i int) any {
+func decimal(t *columns.Type, a *columns.Array, i int) *big.Int {
 	if t.Precision <= columns.WideDecimal {
 		return big.NewInt(a.Int64s[i])
 	}
@@ -70,10 +70,12 @@ func decimalAt(t *columns.Type, a *columns.Array, i int) any {
 	return v.Add(v, new(big.Int).SetUint64(binary.LittleEndian.Uint64(a.Data[16*i:])))
 }
 
-// sound checks what must hold of columns whatever is in them.
-func sound(a *columns.Array, t *columns.Type, rows int, path string) error {
-	values := map[columns.Kind]int{columns.Int32: len(a.Int32s), columns.Int64: len(a.Int64s), columns.Timestamp: len(a.Int64s), columns.TimestampTZ: len(a.Int64s),
-		columns.Float32: len(a.Float32s), columns.Float64: len(a.Float64s), columns.UUID: len(a.Data) / 16}
+// Sound says what is wrong with the layout of a column of so many rows, whatever is in it; nil if nothing is. path is its
+// name, for the error.
+func Sound(a *columns.Array, t *columns.Type, rows int, path string) error {
+	values := map[columns.Kind]int{columns.Int32: len(a.Int32s), columns.Date: len(a.Int32s), columns.Int64: len(a.Int64s), columns.Time: len(a.Int64s),
+		columns.Timestamp: len(a.Int64s), columns.TimestampTZ: len(a.Int64s), columns.Float32: len(a.Float32s), columns.Float64: len(a.Float64s),
+		columns.Fixed: len(a.Data) / max(t.Width, 1), columns.UUID: len(a.Data) / 16}
 	nulls := 0
 	for i := range a.Len {
 		if !a.Valid(i) {
@@ -96,7 +98,7 @@ func sound(a *columns.Array, t *columns.Type, rows int, path string) error {
 		children = a.Children[0].Children
 	}
 	for i := range t.Fields {
-		if err := sound(&children[i], &t.Fields[i].Type, inner, path+"."+t.Fields[i].Name); err != nil {
+		if err := Sound(&children[i], &t.Fields[i].Type, inner, path+"."+t.Fields[i].Name); err != nil {
 			return err
 		}
 		if t.Fields[i].Required && children[i].Nulls > 0 {
