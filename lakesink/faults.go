@@ -58,7 +58,7 @@ func meaning(err error) (batch.Class, string) {
 	case errors.Is(err, catalog.ErrNoSuchNamespace):
 		return batch.NotSetUp, "create the namespace, or check catalog and table name"
 	case errors.Is(err, iceio.ErrIOSchemeNotFound):
-		return batch.NotSetUp, "the table's files lie in a store of a kind that is not built in: choose a table in a local folder or in S3"
+		return batch.NotSetUp, "the table's files lie in a store of a kind that is not built in: choose a table in a local folder, in S3, Google Cloud Storage or Azure"
 	case isDamage(err):
 		return batch.Inconsistent, damaged
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
