@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sluice/columns"
+	"sluice/decode/mapkeys"
 )
 
 // Options change how values are read. The zero value is the rules of the package comment.
@@ -147,7 +148,7 @@ func (r *resolver) list(n *node, f *columns.Field, path string) (step, *columns.
 func (r *resolver) mapping(n *node, f *columns.Field, path string) (step, *columns.Type, error) {
 	value, inner, err := r.value(n.item(), &f.Type.Fields[1], join(path, f.Type.Fields[1].Name))
 	value.column = 1
-	s := step{op: opMap, steps: []step{value}, least: 1 + n.item().weigh().least, keys: newKeySet()}
+	s := step{op: opMap, steps: []step{value}, least: 1 + n.item().weigh().least, keys: mapkeys.New()}
 	return s, within(f, 1, inner), err
 }
 

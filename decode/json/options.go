@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/columns"
+	"sluice/decode/mapkeys"
 )
 
 // Options change how values are read. The zero value is the rules of the package comment.
@@ -129,7 +130,7 @@ type node struct {
 	// index finds children by name where there are many.
 	index map[string]int32
 	// keys finds a map's keys again.
-	keys *keySet
+	keys *mapkeys.Set
 	// format is how dates and timestamps are written.
 	format format
 	name   string
@@ -224,7 +225,7 @@ func (c *compiler) mapping(n *node) error {
 	if err := c.parts(n, 2); err != nil {
 		return err
 	}
-	n.keys = newKeySet()
+	n.keys = mapkeys.New()
 	switch key := &n.children[0]; {
 	case !key.required:
 		return fmt.Errorf("json: the key of column %s must be required: names are never null", n.path)

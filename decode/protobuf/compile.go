@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"sluice/columns"
+	"sluice/decode/mapkeys"
 )
 
 // Options change how values are read. The zero value is the rules of the package comment.
@@ -153,7 +154,7 @@ type field struct {
 	// part is which of node.parts a field of a message goes to that means one value.
 	part int
 	// keys and spare are for a map whose keys come again.
-	keys  *keySet
+	keys  *mapkeys.Set
 	spare *columns.Array
 }
 
@@ -289,7 +290,7 @@ func compileMap(f *field, fd protoreflect.FieldDescriptor, path string) error {
 	if f.column.Kind != columns.Map || len(f.column.Fields) != 2 {
 		return mismatch(fd, f.column, path)
 	}
-	f.shape, f.wire, f.keys = shapeMap, wireBytes, newKeySet()
+	f.shape, f.wire, f.keys = shapeMap, wireBytes, mapkeys.New()
 	entry := &node{path: path, width: 2, fields: make([]field, 2)}
 	for i, part := range []protoreflect.FieldDescriptor{fd.MapKey(), fd.MapValue()} {
 		e := &entry.fields[i]
