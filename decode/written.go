@@ -241,6 +241,10 @@ type wanted struct {
 	strict, cut bool
 	// notes keeps account of what written schemas have beyond the columns.
 	notes bool
+	// apart makes records malformed whose written schema has what cannot become columns, closed also what did not.
+	apart, closed bool
+	// wary makes records malformed that have a field which no column can take, where that is the record's own doing.
+	wary bool
 	// depth bounds Protobuf messages within each other; 0 is the format's own bound.
 	depth int
 }
@@ -262,7 +266,7 @@ func (want *wanted) compile(w written) (Parser, error) {
 	case w.avro != nil:
 		parser, err = avro.Compile(w.avro, want.schema, avro.Options{CutFractions: want.cut})
 	default:
-		o := protobuf.Options{CutFractions: want.cut, MaxDepth: want.depth}
+		o := protobuf.Options{CutFractions: want.cut, MaxDepth: want.depth, RefuseUnfit: want.wary}
 		if want.strict { // of a message that is newer than the schema
 			o.Unknown = func(string, int32, []byte) bool { return false }
 		}
@@ -276,7 +280,7 @@ func (want *wanted) compile(w written) (Parser, error) {
 			Detail: "the schema that the record was written with has fields that the columns have not: " + strings.Join(extra, ", ")}}, nil
 	}
 	if want.notes {
-		return &noting{reading: parser}, nil
+		return &noting{reading: parser, want: want, found: batch.Unknowns{Apart: want.apart}}, nil
 	}
 	return parser, nil
 }
