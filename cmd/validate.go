@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"sluice/batch"
 	"sluice/checkpoint"
 	"sluice/decode"
 	"sluice/job"
@@ -87,6 +88,10 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 	sound := []string{checkKafka, checkCheckpoint, checkTable}
 	if name := givenValue(&l.job.Value).DeadLetters; name != "" {
 		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, name) }, checkCatalog)
+		sound = append(sound, checkLetters)
+	}
+	if place := givenValue(&l.job.Value).LetterPlace(); place.Kind == batch.InTopic {
+		checks.do(checkLetters, func() (string, error) { return l.checkTopic(ctx, place.Name) }, checkKafka)
 		sound = append(sound, checkLetters)
 	}
 	checks.do(checkQuery, func() (string, error) { return l.checkQuery(ctx) }, sound...)
