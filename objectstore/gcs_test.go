@@ -235,3 +235,22 @@ func TestGCSTokensThatAreRefusedAndTokensThatAreLate(t *testing.T) {
 		}
 	}
 }
+
+// A request for the bytes of an object is answered with text, not with JSON. What that says is looked at, and where it says
+// nothing the bucket is asked.
+func TestGCSObjectThatIsNotThere(t *testing.T) {
+	for _, text := range []string{"No such object: bkt/ck/orders/metadata", "Not Found", ""} {
+		s := googleFolder(t, answering(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("alt") != "media" {
+				fmt.Fprint(w, `{"kind":"storage#objects"}`)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, text)
+		}))
+		if _, _, err := s.Get(t.Context(), "metadata"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%q: got %v, want ErrNotFound", text, err)
+		}
+	}
+}

@@ -157,7 +157,13 @@ func (n *gcsNative) once(ctx context.Context, r request) (*http.Response, error)
 	return nil, readGoogleError(response, r.method)
 }
 
-// readGoogleError takes an answer apart. A proxy or a web server answers otherwise than with JSON.
+// The reasons of a 404 that says no more: of the API, and of a text, as requests for media and web servers are answered.
+const (
+	notFoundReason = "notFound"
+	notFoundText   = "Not Found"
+)
+
+// readGoogleError takes an answer apart. Requests for media are answered with plain text, as by a web server.
 func readGoogleError(response *http.Response, method string) error {
 	e := &googleError{status: response.StatusCode, ask: method, reason: http.StatusText(response.StatusCode)}
 	var said struct {
@@ -168,32 +174,37 @@ func readGoogleError(response *http.Response, method string) error {
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	if json.Unmarshal(text, &said) != nil {
-		if response.StatusCode == http.StatusNotFound && strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") && strings.TrimSpace(string(text)) == "Not Found" {
-			e.reason = "notFound" // the media of an object
+		if strings.HasPrefix(string(text), "No such object: ") {
+			e.reason = answer.NoSuchGoogleObject
 		}
 		return e
 	}
 	if e.message = said.Error.Message; len(said.Error.Errors) > 0 && said.Error.Errors[0].Reason != "" {
 		e.reason = said.Error.Errors[0].Reason
 	}
-	lower := strings.ToLower(e.message)
-	switch {
-	case e.status == http.StatusNotFound && strings.Contains(lower, "no such object"):
-		e.reason = answer.NoSuchGoogleObject
-	case e.status == http.StatusNotFound && strings.Contains(lower, "bucket"):
-		e.reason = answer.NoSuchGoogleBucket
-	case e.status == http.StatusNotFound:
-		e.reason = "notFound"
-	case e.status == http.StatusPreconditionFailed:
+	switch e.status {
+	case http.StatusNotFound:
+		e.reason = reasonOf404(e.message)
+	case http.StatusPreconditionFailed:
 		e.reason = "conditionNotMet"
 	}
 	return e
 }
 
+func reasonOf404(message string) string {
+	switch {
+	case strings.HasPrefix(message, "No such object"):
+		return answer.NoSuchGoogleObject
+	case strings.Contains(message, "bucket does not exist"):
+		return answer.NoSuchGoogleBucket
+	}
+	return notFoundReason
+}
+
 // ofObject settles a 404 that does not say whether object or bucket is missing: the bucket is asked for a listing.
 func (n *gcsNative) ofObject(ctx context.Context, err error) error {
 	var answered *googleError
-	if !errors.As(err, &answered) || answered.reason != "notFound" {
+	if !errors.As(err, &answered) || answered.reason != notFoundReason && answered.reason != notFoundText {
 		return err
 	}
 	listed, listErr := n.do(ctx, request{method: http.MethodGet, url: n.objects("", "maxResults", "1", "fields", "kind")})
@@ -205,10 +216,10 @@ func (n *gcsNative) ofObject(ctx context.Context, err error) error {
 	return err
 }
 
-// ofBucket reads a 404 to a request that names no object.
+// ofBucket reads a 404 of the API to a request that names no object.
 func ofBucket(err error) error {
 	var answered *googleError
-	if errors.As(err, &answered) && answered.reason == "notFound" {
+	if errors.As(err, &answered) && answered.reason == notFoundReason {
 		answered.reason = answer.NoSuchGoogleBucket
 	}
 	return err
