@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"sluice/batch"
 	"sluice/checkpoint"
 	"sluice/decode"
 	"sluice/job"
@@ -90,8 +89,8 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, name) }, checkCatalog)
 		sound = append(sound, checkLetters)
 	}
-	if place := givenValue(&l.job.Value).LetterPlace(); place.Kind == batch.InTopic {
-		checks.do(checkLetters, func() (string, error) { return l.checkTopic(ctx, place.Name) }, checkKafka)
+	if value := givenValue(&l.job.Value); value.DeadLetterTopic != "" {
+		checks.do(checkLetters, func() (string, error) { return l.checkTopic(ctx, value.DeadLetterTopic) }, checkKafka)
 		sound = append(sound, checkLetters)
 	}
 	checks.do(checkQuery, func() (string, error) { return l.checkQuery(ctx) }, sound...)
