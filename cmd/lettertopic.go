@@ -1,15 +1,20 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/kafkasink"
 	"sluice/kafkasrc"
+	"sluice/lakesink"
 	"sluice/offsets"
+	"sluice/progress"
 	"sluice/runner"
 	"sluice/verify"
 )
@@ -105,14 +110,19 @@ func drain(ctx context.Context, source *kafkasrc.Source, task *batch.Task, visit
 	}
 }
 
-// judgedTopics are the topics that dead letters of the query may be in, as the judge reads them: not at all without Kafka.
-func (p *pipeline) judgedTopics(identity *batch.Identity) map[string]verify.ReadTopic {
+// letterTopics are the topics that dead letters of the query may be in: all that it has used, and the job's.
+func (p *pipeline) letterTopics(identity *batch.Identity) []string {
 	names := verify.LetterPlaces(identity, batch.InTopic)
-	if place := p.job.Value.LetterPlace(); place.Kind == batch.InTopic {
+	if place := p.job.Value.LetterPlace(); place.Kind == batch.InTopic && !slices.Contains(names, place.Name) {
 		names = append(names, place.Name)
 	}
+	return names
+}
+
+// judgedTopics are the topics that dead letters of the query may be in, as the judge reads them: not at all without Kafka.
+func (p *pipeline) judgedTopics(identity *batch.Identity) map[string]verify.ReadTopic {
 	topics := map[string]verify.ReadTopic{}
-	for _, name := range names {
+	for _, name := range p.letterTopics(identity) {
 		topics[name] = nil
 		if p.source != nil {
 			topics[name] = p.judgedTopic(name)
@@ -137,5 +147,120 @@ func (p *pipeline) judgedTopic(name string) verify.ReadTopic {
 			}
 			return nil
 		})
+	}
+}
+
+// checkTopic asks for what a run needs of the topic of dead letters: that it takes them, or can be made.
+func (p *pipeline) checkTopic(ctx context.Context, name string) (string, error) {
+	topic, err := p.deadLetterTopic(name)
+	if err != nil {
+		return "", err
+	}
+	there, err := topic.Probe(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !there {
+		return "topic " + name + " is not there yet; the first run creates it", nil
+	}
+	return "topic " + name + " takes the dead letters", nil
+}
+
+// lookAtTopic sees whether a topic of dead letters is the one that the query wrote to, and says so where it is not.
+func (p *process) lookAtTopic(ctx context.Context, line *pipeline, s *letterSet, name string) error {
+	topic, err := line.deadLetterTopic(name)
+	if err != nil {
+		return &usage{fmt.Errorf("source: %w", err), "the dead letters of this query are in a topic: give source.kafka"}
+	}
+	t, err := topic.Table(ctx, "")
+	if err != nil {
+		return err
+	}
+	was, lost := runner.LettersUUID(batch.LetterPlace{Kind: batch.InTopic, Name: name}, s.identity), ""
+	switch {
+	case was != "" && !t.Exists:
+		lost = fmt.Sprintf("the topic of dead letters %s is gone", name)
+	case was != "" && t.UUID != "" && was != t.UUID:
+		lost = fmt.Sprintf("the topic of dead letters %s was created again", name)
+	}
+	if lost != "" {
+		hint := "the dead letters that it had are gone with it; nothing stops a run"
+		s.shown.Lost = append(s.shown.Lost, progress.DeadLetterLoss{Table: "topic " + name, Error: lost, Hint: hint})
+		fmt.Fprintf(p.stderr, "sluice: %s: %s\n", lost, hint)
+	}
+	if t.Exists {
+		s.topics = append(s.topics, name)
+	}
+	return nil
+}
+
+// foreignOnce tells, once for each topic, that it has records which are no dead letters.
+func (p *process) foreignOnce() func(topic string, foreign int64) {
+	told := map[string]bool{}
+	return func(topic string, foreign int64) {
+		if foreign > 0 && !told[topic] {
+			told[topic] = true
+			fmt.Fprintf(p.stderr, "sluice: topic %s has %s of sluice: passed over\n", topic, progress.Plural(foreign, "record")+" that "+map[bool]string{true: "is no dead letter", false: "are no dead letters"}[foreign == 1])
+		}
+	}
+}
+
+// errEnough ends the reading of a topic of which the rest is not needed.
+var errEnough = errors.New("enough was read")
+
+// eachInTopic visits the dead letters of a query in a topic, but those that were seen, each once: more is false once visit has
+// seen enough.
+func (p *pipeline) eachInTopic(ctx context.Context, of *letterSet, name string, seen lakesink.Places, visit func(table string, letter *lakesink.Letter) (bool, error)) (more bool, err error) {
+	foreign := int64(0)
+	_, err = p.readTopic(ctx, name, func(records *columns.Records) error {
+		for row := range records.Rows {
+			l, ours := kafkasink.ParseLetter(records, row)
+			switch {
+			case !ours:
+				foreign++
+				continue
+			case l.Query != of.shown.QueryID || seen.Has(l.TopicPartition, l.Offset):
+				continue
+			}
+			seen.Add(l.TopicPartition, l.Offset)
+			if more, err := visit("topic "+name, letterOf(l)); err != nil || !more {
+				return cmp.Or(err, errEnough)
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return false, nil
+	}
+	if err == nil {
+		of.told(name, foreign)
+	}
+	return true, err
+}
+
+// letterOf is a dead letter of a topic in the form that those of tables have.
+func letterOf(l *kafkasink.Letter) *lakesink.Letter {
+	letter := &lakesink.Letter{TopicPartition: l.TopicPartition, Offset: l.Offset, TimestampMs: l.TimestampMs, Key: l.Key, Value: l.Value, Class: l.Reason, Error: l.Error,
+		Batch: l.Batch, Query: l.Query, QueryName: l.QueryName}
+	for _, h := range l.Headers {
+		letter.Headers = append(letter.Headers, lakesink.Header{Key: []byte(h.Key), Value: h.Value})
+	}
+	return letter
+}
+
+// inTopics visits the dead letters of a query that are in topics; nil if there are none.
+func (p *pipeline) inTopics(of *letterSet) func(ctx context.Context, visit func(*lakesink.Letter) error) error {
+	if len(of.topics) == 0 {
+		return nil
+	}
+	return func(ctx context.Context, visit func(*lakesink.Letter) error) error {
+		seen := lakesink.Places{}
+		for _, name := range of.topics {
+			_, err := p.eachInTopic(ctx, of, name, seen, func(_ string, letter *lakesink.Letter) (bool, error) { return true, visit(letter) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }

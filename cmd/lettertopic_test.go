@@ -71,6 +71,9 @@ func TestMalformedRecordsGoToTheTopicOfDeadLettersWhole(t *testing.T) {
 	if tables := fmt.Sprint(p.do(t, "plan").wants(0).last("plan")["tables"]); !strings.Contains(tables, "exists:false") || !strings.Contains(tables, "name:topic orders-dead role:deadLetters") {
 		t.Errorf("the plan's tables are %s", tables)
 	}
+	if checks := fmt.Sprint(p.do(t, "validate").wants(0).last("validate")["checks"]); !strings.Contains(checks, "topic orders-dead is not there yet; the first run creates it") {
+		t.Errorf("the checks are %s", checks)
+	}
 	p.run(t).has("summary", "rows", 2, "deadLetters", 2, "deadLetterTopic", "orders-dead", "reasons.type", 1, "reasons.tombstone", 1).
 		has("batch", "sluice.deadLetters", 2, "sluice.deadLetterTopic", "orders-dead", "sluice.files", 1)
 	var whole, tombstone *kgo.Record
@@ -127,6 +130,10 @@ func TestVerifySaysWhatATopicOfDeadLettersProves(t *testing.T) {
 	}
 	k.say(t, `{`)
 	p.run(t).says("the topic of dead letters orders-dead is gone", "made again").has("summary", "deadLetters", 1)
+	again := p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "verdict", "unproven", "deadLetters", 3, "deadLettersFound", 1)
+	if limits := fmt.Sprint(again.last("verify")["cannotProve"]); !strings.Contains(limits, "the topic of dead letters orders-dead is gone") {
+		t.Errorf("got %s", limits)
+	}
 }
 
 func TestDeadLettersMayMoveBetweenTablesAndTopics(t *testing.T) {
@@ -153,4 +160,49 @@ func TestATopicOfDeadLettersThatTheQueryReadsIsRefused(t *testing.T) {
 	both := *p
 	both.environ = append(slices.Clone(p.environ), "SLUICE_DEADLETTER_TABLE=ops.dead")
 	both.do(t, "run").fails(64, "deadLetter.topic", "contradicts deadLetter.table")
+}
+
+func TestDeadLettersInATopicAreListedShownAndReplayedOnce(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := topical(t, k, "a INT")
+	k.say(t, `{"a":1}`, `{"a":"7"}`, `{`, `{"a":"x"}`)
+	p.run(t).has("summary", "rows", 1, "deadLetters", 3)
+	for _, r := range k.inTopic(t, "orders-dead", 3) { // what a replay of the batch does
+		k.produce(t, &kgo.Record{Topic: "orders-dead", Key: r.Key, Value: r.Value, Headers: r.Headers})
+	}
+	k.produce(t, &kgo.Record{Topic: "orders-dead", Value: []byte("somebody else's")})
+
+	listed := p.letter(t, "ls").wants(0).has("deadletters", "deadLetters", 3).says("topic orders-dead has 1 record that is no dead letter")
+	if list := fmt.Sprint(listed.last("deadletters")); !strings.Contains(list, "tables:[topic orders-dead]") || !strings.Contains(list, "deadLetters:2 of:type") || !strings.Contains(list, "offset:3") {
+		t.Errorf("got %s", list)
+	}
+	p.letter(t, "show", "--record", "orders-0@2").wants(0).has("deadletter", "offset", 2, "value", "{", "reason", "syntax", "table", "topic orders-dead")
+
+	lenient := p.with("--set", "value.json.numbersInText=true")
+	lenient.letter(t, "replay", "--dry-run").wants(0).has("replay", "deadLetters", 3, "rows", 1, "still", 2)
+	lenient.letter(t, "replay").wants(0).has("replay", "deadLetters", 3, "before", 0, "rows", 1, "still", 2)
+	lenient.letter(t, "replay").wants(0).has("replay", "deadLetters", 3, "before", 1, "rows", 0, "still", 2)
+	p.proves(t, "proved", 2).has("verify", "deadLetters", 3, "deadLettersFound", 3, "replayed", 1)
+	k.say(t, `{"a":2}`)
+	p.run(t)
+	p.proves(t, "proved", 3)
+}
+
+// What was in a topic before the dead letters went to a table is replayed with the table's.
+func TestDeadLettersOfATableAndATopicAreReplayedTogether(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := topical(t, k, "a INT")
+	k.say(t, `{"a":"1"}`)
+	p.run(t)
+	k.say(t, `{"a":"2"}`)
+	p = p.toTable("ops.dead")
+	p.run(t)
+	p.letter(t, "ls").wants(0).has("deadletters", "deadLetters", 2)
+	p.with("--set", "value.json.numbersInText=true").letter(t, "replay").wants(0).has("replay", "deadLetters", 2, "rows", 2, "still", 0)
+	p.proves(t, "proved", 2).has("verify", "deadLettersFound", 2, "replayed", 2)
+	k.deleteTopic(t, "orders-dead")
+	p.letter(t, "ls").wants(0).says("the topic of dead letters orders-dead is gone").has("deadletters", "deadLetters", 1)
+	p.with("--set", "value.json.numbersInText=true").letter(t, "replay").wants(0).has("replay", "deadLetters", 1, "before", 1, "rows", 0)
 }

@@ -89,6 +89,10 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, name) }, checkCatalog)
 		sound = append(sound, checkLetters)
 	}
+	if value := givenValue(&l.job.Value); value.DeadLetterTopic != "" {
+		checks.do(checkLetters, func() (string, error) { return l.checkTopic(ctx, value.DeadLetterTopic) }, checkKafka)
+		sound = append(sound, checkLetters)
+	}
 	checks.do(checkQuery, func() (string, error) { return l.checkQuery(ctx) }, sound...)
 }
 

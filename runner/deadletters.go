@@ -118,6 +118,7 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 	if r.letters.forgets() {
 		if gone := r.letters.gone(LettersUUID(r.letters.place, r.identity)); gone != "" {
 			r.remark(gone)
+			r.noteLoss(r.letters, gone)
 		}
 		return nil
 	}
