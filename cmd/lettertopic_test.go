@@ -130,6 +130,10 @@ func TestVerifySaysWhatATopicOfDeadLettersProves(t *testing.T) {
 	}
 	k.say(t, `{`)
 	p.run(t).says("the topic of dead letters orders-dead is gone", "made again").has("summary", "deadLetters", 1)
+	again := p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "verdict", "unproven", "deadLetters", 3, "deadLettersFound", 1)
+	if limits := fmt.Sprint(again.last("verify")["cannotProve"]); !strings.Contains(limits, "the topic of dead letters orders-dead is gone") {
+		t.Errorf("got %s", limits)
+	}
 }
 
 func TestDeadLettersMayMoveBetweenTablesAndTopics(t *testing.T) {

@@ -56,17 +56,28 @@ type letterTable struct {
 	damaged bool
 }
 
-// lettersAccepted says whether somebody has decided to go on without dead letters that a place has lost.
+// lettersAccepted says whether the query has gone on without dead letters that a place has lost: by somebody's decision, or
+// since the place was a topic.
 func (c *court) lettersAccepted() bool { return c.Identity != nil && len(c.Identity.LostLetters) > 0 }
 
 // lostLetters is the limit of those dead letters: which places, and how they were found.
 func (c *court) lostLetters() Limit {
-	var found []string
+	var decided, deleted []string
 	for _, uuid := range slices.Sorted(maps.Keys(c.Identity.LostLetters)) {
-		found = append(found, c.Identity.LostLetters[uuid].Found)
+		if lost := c.Identity.LostLetters[uuid]; batch.ParseLetterPlace(lost.Place).Kind == batch.InTopic {
+			deleted = append(deleted, lost.Found)
+		} else {
+			decided = append(decided, lost.Found)
+		}
 	}
-	return Limit{Kind: LossAccepted, Why: "somebody decided to go on without dead letters that were lost (--lost-dead-letters accept), according to the identity of the query: " + strings.Join(found, "; "),
-		Todo: "nothing if they were meant to stay gone"}
+	var why []string
+	if len(decided) > 0 {
+		why = append(why, "somebody decided to go on without dead letters that were lost (--lost-dead-letters accept), according to the identity of the query: "+strings.Join(decided, "; "))
+	}
+	if len(deleted) > 0 {
+		why = append(why, "a query goes on without the dead letters of a topic that was deleted, and its identity says: "+strings.Join(deleted, "; "))
+	}
+	return Limit{Kind: LossAccepted, Why: strings.Join(why, "; "), Todo: "nothing if they were meant to stay gone"}
 }
 
 // readLetters reads the tables of dead letters, after the table of the rows: of what was added since, nothing counts.
