@@ -155,71 +155,6 @@ func (r *replay) sameTable(name string, i *Iceberg, t *table.Table) error {
 		Hint: "bring the old one back, or run sluice run: it says what the choices are"}
 }
 
-// place finds where the dead letters are that the ledger counts: those of batches which are not in the table of the rows
-// yet belong to a run.
-func (r *replay) place(ctx context.Context, newest int64) error {
-	r.all, r.exact, r.newest = Places{}, Places{}, newest
-	err := r.inTables(ctx, LetterPlaces, func(l *Letter) error {
-		r.all.Add(l.TopicPartition, l.Offset)
-		r.exact.Add(l.TopicPartition, l.Offset)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return r.elsewhere(ctx, func(l *Letter) error {
-		r.all.Add(l.TopicPartition, l.Offset)
-		return nil
-	})
-}
-
-// each visits the query's dead letters, wherever they are.
-func (r *replay) each(ctx context.Context, parts LetterParts, visit func(*Letter) error) error {
-	if err := r.inTables(ctx, parts, visit); err != nil {
-		return err
-	}
-	return r.elsewhere(ctx, visit)
-}
-
-// elsewhere visits those that are in no table.
-func (r *replay) elsewhere(ctx context.Context, visit func(*Letter) error) error {
-	if r.options.Others == nil {
-		return nil
-	}
-	return r.options.Others(ctx, func(l *Letter) error {
-		if l.Query != r.options.Query || l.Batch > r.newest {
-			return nil
-		}
-		return visit(l)
-	})
-}
-
-// inTables visits the query's dead letters in all tables.
-func (r *replay) inTables(ctx context.Context, parts LetterParts, visit func(*Letter) error) error {
-	for _, from := range r.from {
-		t, err := from.Load(ctx)
-		if isMissing(err) {
-			continue // a run that needs it says so; what is gone cannot be replayed
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.sameTable(from.TableName(), from, t); err != nil {
-			return err
-		}
-		err = from.lettersOf(ctx, t, parts, func(l *Letter) (bool, error) {
-			if l.Query != r.options.Query || l.Batch > r.newest {
-				return true, nil
-			}
-			return true, visit(l)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // accounted refuses to go on where more dead letters are rows than replays have made: to count them as replayed would hide
 // what is wrong.
 func (r *replay) accounted(ledger *batch.Ledger, there Places) error {
@@ -306,9 +241,16 @@ func flushUnless(err error, flush func() error) error {
 
 func (r *replay) decode(ctx context.Context, writer replayWriter, records *columns.Records) error {
 	rows, err := r.options.Decode(records)
-	if err != nil {
-		return err
+	for ; err == nil && rows != nil; rows, err = rows.Next() {
+		if err := r.take(ctx, writer, records, rows); err != nil {
+			return err
+		}
 	}
+	return err
+}
+
+// take writes what became rows, and counts.
+func (r *replay) take(ctx context.Context, writer replayWriter, records *columns.Records, rows *columns.Batch) error {
 	said := batch.Misfits{Malformed: int64(rows.Bad), Reasons: rows.Reasons}
 	for _, e := range rows.Examples {
 		said.Examples = append(said.Examples, batch.Misfit{Topic: records.Topic, Partition: records.Partition, Offset: e.Offset, Reason: e.Reason, Text: e.Text})
