@@ -142,7 +142,11 @@ func (l *pipeline) checkJob(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Iceberg.Table, l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column")), nil
+	detail := fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Iceberg.Table, l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column"))
+	if unfilled := l.unfilled(); unfilled != "" {
+		detail += "; " + unfilled
+	}
+	return detail, nil
 }
 
 // checkKafka asks for what a first run would start from, which takes every permission that reading takes but Fetch.

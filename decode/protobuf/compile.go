@@ -130,8 +130,8 @@ type field struct {
 	quick quick
 	// implicit says that a value and its absence are the same where the value is zero.
 	implicit bool
-	// unfit says that no column can take it.
-	unfit bool
+	// unfit says that no column can take it, lacking that the message has no field for the column.
+	unfit, lacking bool
 	// oneof is the index in node.members, -1 for fields of none.
 	oneof  int16
 	number uint64
@@ -234,7 +234,7 @@ func (n *node) find(number uint64) int {
 func compileField(f *field, fd protoreflect.FieldDescriptor, to *columns.Field, path string) error {
 	f.name, f.column, f.value, f.oneof, f.leaves = to.Name, &to.Type, &to.Type, -1, 1
 	if fd == nil {
-		f.leaves = to.Type.Weight()
+		f.leaves, f.lacking = to.Type.Weight(), true
 		if to.Required {
 			return fmt.Errorf("protobuf: column %s is required, and the message has no field of the name", path)
 		}

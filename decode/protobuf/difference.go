@@ -41,6 +41,21 @@ func unfit(m protoreflect.MessageDescriptor, fd protoreflect.FieldDescriptor) bo
 	return err != nil
 }
 
+// Absent are the paths of the columns that the message has no field for, so that they are null in every row.
+func (p *Parser) Absent() []string { return p.root.absent() }
+
+func (n *node) absent() (paths []string) {
+	for i := range n.fields[:n.width] {
+		switch f := &n.fields[i]; {
+		case f.lacking:
+			paths = append(paths, join(n.path, f.name))
+		case f.node != nil && f.node.known == knownNot:
+			paths = append(paths, f.node.absent()...)
+		}
+	}
+	return paths
+}
+
 // differenceInside is a type that holds what is new inside of a column.
 func differenceInside(fd protoreflect.FieldDescriptor, t *columns.Type) (columns.Type, bool) {
 	switch {
