@@ -14,7 +14,7 @@ timeout := -timeout 20m
 crashes := Struck|Stall|Sweep|Mutant|Crash|Kill
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration clouds lint bench crash demo soak rig-start rig-stop clean
+.PHONY: help build test race integration clouds lint bench versus crash demo soak rig-start rig-stop clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulner
 
 bench: build ## benchmarks against the floor, on a real broker, as ratios
 	go run ./bench
+
+versus: ## the decoders beside other libraries: that they agree, and ratios of CPU (fetches the libraries)
+	@set -e; for tool in jsonversus avroversus protoversus; do cd tools/$$tool; echo "== $$tool"; go vet ./...; go test $(timeout) -count=1 ./...; go run .; cd ../..; done
 
 crash: rig-start ## the crash sweeps, and the program killed at seeded points
 	tools/named-tests integration '$(crashes)' ./runner -- -timeout 60m -full

@@ -70,6 +70,7 @@ var layers = map[string]layer{
 	"rig":                   {tests: true},
 	"rig/produce":           {imports: []string{"demo"}, tests: true},
 	"bench":                 {imports: slices.Concat([]string{"cmd", "runner", "verify", "job", "rig", "lakesink/parquetfile"}, middle, vocabulary), tests: true},
+	"bench/contest":         {std: true, tests: true},
 	"bench/weigh":           {std: true},
 	"examples/cron":         {},
 }

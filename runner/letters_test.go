@@ -67,6 +67,9 @@ func newLettersWorld(was, is batch.Value) *world {
 	w := newWorld()
 	w.value, w.changed = was, &is
 	w.letters = map[string]*lake{"ops.dead": newLake(), "ops.other": newLake()}
+	for name, dead := range w.letters {
+		dead.uuid = "uuid of " + name
+	}
 	return w
 }
 

@@ -205,7 +205,10 @@ func sweep(fresh func() *world, m mutant, arrivals bool) (struck map[string]bool
 		for i := 0; ; i++ {
 			w := fresh()
 			g, err := w.crash(i, how, m)
-			if g.struck == "" && err == nil {
+			if g.struck == "" {
+				if err != nil && violation == nil {
+					violation = fmt.Errorf("a run that nothing struck: %w", err)
+				}
 				break
 			}
 			struck[g.struck] = true

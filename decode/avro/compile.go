@@ -52,7 +52,7 @@ func compile(writer *Schema, to columns.Field, o Options) (*Parser, *columns.Typ
 		return nil, nil, err
 	}
 	root.name = to.Name
-	return &Parser{root: []step{root}, least: writer.root.weigh().least, weight: weightOf(&to.Type)}, extra, nil
+	return &Parser{root: []step{root}, least: writer.root.weigh().least, weight: to.Type.Weight()}, extra, nil
 }
 
 // resolver holds a writer's types against columns.
@@ -87,7 +87,7 @@ func (r *resolver) value(n *node, f *columns.Field, path string) (s step, extra 
 	default:
 		s, err = r.scalar(n, f, path)
 	}
-	s.typ, s.required, s.weight = &f.Type, f.Required, weightOf(&f.Type)
+	s.typ, s.required, s.weight = &f.Type, f.Required, f.Type.Weight()
 	return s, extra, err
 }
 
@@ -137,23 +137,6 @@ func typeName(t *columns.Type) string {
 		return fmt.Sprintf("fixed(%d)", t.Width)
 	}
 	return t.Kind.String()
-}
-
-// weightOf is how many values of eight bytes a null of the type takes, at least 1.
-func weightOf(t *columns.Type) int {
-	switch t.Kind {
-	case columns.Struct:
-		sum := 0
-		for i := range t.Fields {
-			sum = min(sum+weightOf(&t.Fields[i].Type), largest)
-		}
-		return max(sum, 1)
-	case columns.Fixed:
-		return max(1, min(t.Width/8, largest))
-	case columns.UUID, columns.Decimal:
-		return 2
-	}
-	return 1
 }
 
 func (r *resolver) list(n *node, f *columns.Field, path string) (step, *columns.Type, error) {
@@ -214,7 +197,7 @@ func (r *resolver) record(n *node, f *columns.Field, path string) (step, *column
 		return s, nil, err
 	}
 	for _, m := range s.missing {
-		s.missingWeight = min(s.missingWeight+weightOf(&f.Type.Fields[m].Type), largest)
+		s.missingWeight = min(s.missingWeight+f.Type.Fields[m].Type.Weight(), largest)
 	}
 	return s, structOf(extra), nil
 }

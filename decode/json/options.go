@@ -87,17 +87,19 @@ func sorted(formats map[string]string) []string {
 	return paths
 }
 
-// count fills in leaves, and returns how many columns without columns inside them there are.
+// count fills in leaves, and returns how many columns without columns inside them there are, wide ones as often as they are
+// wide.
 func (n *node) count() int {
 	below := 0
 	for i := range n.children {
 		below += n.children[i].count()
 	}
 	below = max(1, below)
-	if n.leaves = 1; n.reads == readsStruct {
-		n.leaves = below
+	if n.typ == nil { // the record itself
+		return below
 	}
-	return below
+	n.leaves = n.typ.Weight()
+	return max(below, n.leaves)
 }
 
 // reads says what in a record becomes a value of a node.

@@ -16,8 +16,8 @@ var errRefused = errors.New("refused")
 
 type oracle struct {
 	validator
-	// several says that somewhere independent alternatives meet at one place, or two formats or steps. Which of them count
-	// is not promised, so that columns are not compared then.
+	// several says that somewhere independent alternatives meet at one place, or two formats or steps, or keywords about
+	// different types without a type. Which of them count is not promised, so that columns are not compared then.
 	several bool
 	// ordered says that no alternatives are there: the order of columns is that of the text.
 	ordered bool
@@ -184,7 +184,8 @@ func implied(parts []object) map[string]bool {
 
 // one is what values hold that keep to all of parts and are of one of types, null left aside.
 func (o *oracle) one(parts []object, types map[string]bool) (place, error) {
-	if len(types) == len(allTypes)-1 {
+	untyped := len(types) == len(allTypes)-1
+	if untyped {
 		types = implied(parts)
 	}
 	for _, keyword := range []string{"format", "multipleOf"} {
@@ -200,6 +201,7 @@ func (o *oracle) one(parts []object, types map[string]bool) (place, error) {
 		names = names[1:]
 	}
 	if len(names) != 1 {
+		o.several = o.several || untyped && len(names) > 1
 		return place{}, errRefused
 	}
 	switch names[0] {

@@ -229,7 +229,7 @@ func (n *node) find(number uint64) int {
 func compileField(f *field, fd protoreflect.FieldDescriptor, to *columns.Field, path string) error {
 	f.name, f.column, f.value, f.oneof, f.leaves = to.Name, &to.Type, &to.Type, -1, 1
 	if fd == nil {
-		f.leaves = leavesOf(&to.Type)
+		f.leaves = to.Type.Weight()
 		if to.Required {
 			return fmt.Errorf("protobuf: column %s is required, and the message has no field of the name", path)
 		}
@@ -245,7 +245,7 @@ func compileField(f *field, fd protoreflect.FieldDescriptor, to *columns.Field, 
 	if err := compileValue(f, fd, path); err != nil {
 		return err
 	}
-	f.leaves = leavesOf(f.column)
+	f.leaves = f.column.Weight()
 	compileAbsent(f, fd, to.Required)
 	return nil
 }
@@ -302,23 +302,12 @@ func compileMap(f *field, fd protoreflect.FieldDescriptor, path string) error {
 		if e.reads == readsExact {
 			return fmt.Errorf("protobuf: column %s.%s cannot be %s: the text of a map's field may be empty", path, to.Name, to.Type.Kind)
 		}
-		e.leaves = leavesOf(&to.Type)
+		e.leaves = to.Type.Weight()
 		entry.leaves += e.leaves
 	}
 	entry.index()
 	f.node = entry
 	return nil
-}
-
-func leavesOf(t *columns.Type) int {
-	if t.Kind != columns.Struct {
-		return 1
-	}
-	sum := 0
-	for i := range t.Fields {
-		sum += leavesOf(&t.Fields[i].Type)
-	}
-	return max(1, sum)
 }
 
 func mismatch(fd protoreflect.FieldDescriptor, t *columns.Type, path string) error {
