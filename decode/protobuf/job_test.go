@@ -35,7 +35,7 @@ func TestColumnsThatTheJobHas(t *testing.T) {
 		{"e FIXED(2)", "", "{e: null}"},
 		{"e FIXED(2)", "2a 00", "{e: null}"},
 		{"e FIXED(2) NOT NULL", "", "missing e at 0"},
-		{"u UUID", "6a 10 f81d4fae7dec11d0a76500a0c91e6bf6", "{u: 0xf81d4fae7dec11d0a76500a0c91e6bf6}"},
+		{"u UUID", "6a 10 f81d4fae7dec11d0a76500a0c91e6bf6", "{u: f81d4fae-7dec-11d0-a765-00a0c91e6bf6}"},
 		{"g TIMESTAMP_NTZ", "3a 02 0801", "{g: 1970-01-01T00:00:01.000000}"},
 		{"g STRUCT<seconds: BIGINT, nanos: INT>", "3a 04 0801 1005", "{g: {seconds: 1, nanos: 5}}"},
 		{"h DECIMAL(12,9)", "42 03 08e707", "{h: 999.000000000}"},
