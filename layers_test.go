@@ -48,6 +48,7 @@ var layers = map[string]layer{
 	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
 	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "s3answer"}, vocabulary)},
+	"lakesink/files":       {imports: slices.Concat([]string{"lakesink", "lakesink/parquetfile"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"checkpoint":           {imports: slices.Concat([]string{"s3answer"}, vocabulary)},
 	"progress":             {imports: vocabulary},
@@ -67,23 +68,24 @@ var layers = map[string]layer{
 	"examples/cron":        {},
 }
 
-var middle = []string{"kafkasrc", "decode", "lakesink", "checkpoint", "progress"}
+var middle = []string{"kafkasrc", "decode", "lakesink", "lakesink/files", "checkpoint", "progress"}
 
 // reasons says why an import is refused, by the layer that imports.
 var reasons = map[string]string{
-	".":          "main only calls cmd.Main",
-	"cmd":        "cmd wires the packages and is at the top",
-	"runner":     "runner owns the interfaces that it consumes; cmd hands it what satisfies them",
-	"verify":     "verify is the judge: it reads tables itself and shares no code with what it judges",
-	"job":        "job turns YAML into values; cmd turns those into each package's options",
-	"kafkasrc":   "the middle row imports neither each other nor runner",
-	"decode":     "the middle row imports neither each other nor runner",
-	"lakesink":   "the middle row imports neither each other nor runner",
-	"checkpoint": "the middle row imports neither each other nor runner",
-	"progress":   "the middle row imports neither each other nor runner",
-	"batch":      "the vocabulary is at the bottom",
-	"columns":    "the vocabulary is at the bottom",
-	"offsets":    "the vocabulary is at the bottom",
+	".":              "main only calls cmd.Main",
+	"cmd":            "cmd wires the packages and is at the top",
+	"runner":         "runner owns the interfaces that it consumes; cmd hands it what satisfies them",
+	"verify":         "verify is the judge: it reads tables itself and shares no code with what it judges",
+	"job":            "job turns YAML into values; cmd turns those into each package's options",
+	"kafkasrc":       "the middle row imports neither each other nor runner",
+	"decode":         "the middle row imports neither each other nor runner",
+	"lakesink":       "the middle row imports neither each other nor runner",
+	"lakesink/files": "a folder of files shares with lakesink how files are written, and nothing else",
+	"checkpoint":     "the middle row imports neither each other nor runner",
+	"progress":       "the middle row imports neither each other nor runner",
+	"batch":          "the vocabulary is at the bottom",
+	"columns":        "the vocabulary is at the bottom",
+	"offsets":        "the vocabulary is at the bottom",
 }
 
 var banned = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared"}
