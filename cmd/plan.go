@@ -68,7 +68,7 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 		Notes: append(append([]string{}, o.Unused...), o.Remarks...), Blocked: o.View.Blocked(),
 		Tables: []progress.PlanTable{{Role: "main", Name: l.sink.TableName(), Exists: o.Table.Exists, UUID: o.Table.UUID, Location: o.Table.Location}}}
 	if t := o.DeadLetters; t != nil {
-		shown.Tables = append(shown.Tables, progress.PlanTable{Role: "deadLetters", Name: l.job.Value.DeadLetters, Exists: t.Exists, UUID: t.UUID, Location: t.Location})
+		shown.Tables = append(shown.Tables, progress.PlanTable{Role: "deadLetters", Name: l.job.Value.LetterPlace().String(), Exists: t.Exists, UUID: t.UUID, Location: t.Location})
 	}
 	if shown.Action, shown.Refusal = actionOf(o); shown.Refusal != nil {
 		return shown

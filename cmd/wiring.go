@@ -142,6 +142,26 @@ func (p *pipeline) deadLetters(table string) *lakesink.Iceberg {
 	return p.letters[table]
 }
 
+// letterSink is the sink of any place of dead letters.
+func (p *pipeline) letterSink(place batch.LetterPlace) runner.Sink {
+	if place.Kind == batch.InTable {
+		return sink{p.deadLetters(place.Name)}
+	}
+	return noSink{&batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("dead letters cannot go to %s in this version of sluice", place),
+		Hint: "set deadLetter.table; a batch that was planned by another version is to be finished by that one"}}
+}
+
+// noSink is the sink of a place that there is none for. It fails whatever it is asked.
+type noSink struct{ why error }
+
+func (s noSink) Table(context.Context, string) (*batch.Table, error)           { return nil, s.why }
+func (s noSink) Create(context.Context, columns.Schema) error                  { return s.why }
+func (s noSink) Commit(context.Context, *batch.Commit) (*batch.Applied, error) { return nil, s.why }
+func (s noSink) Maintain(context.Context, *batch.Applied) error                { return s.why }
+func (s noSink) Write(context.Context, *batch.Task, string, columns.Schema) (runner.Writer, error) {
+	return nil, s.why
+}
+
 // readable refuses a warehouse or a table in which only sluice would find its files.
 func readable(j *job.Job) error {
 	var wrong []job.Problem
@@ -184,7 +204,7 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
 		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
-		NewDecoder: p.newDecoder, DeadLetters: func(table string) runner.Sink { return sink{p.deadLetters(table)} }, DeadLetterSchema: decode.DeadLetterSchema(),
+		NewDecoder: p.newDecoder, DeadLetters: p.letterSink, DeadLetterSchema: decode.DeadLetterSchema(),
 		Widening: &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,

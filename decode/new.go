@@ -169,12 +169,12 @@ func (s *settings) word(setting, word string, known ...string) {
 
 // checkDeadLetters wants a place for the records that a policy sends to the dead letters.
 func (s *settings) checkDeadLetters() {
-	if s.value.DeadLetters != "" {
+	if s.value.LetterPlace() != (batch.LetterPlace{}) {
 		return
 	}
 	for _, policy := range []struct{ setting, word string }{{"onMalformed", s.value.OnMalformed}, {"onTombstone", s.value.OnTombstone}, {"onUnknownField", s.value.OnUnknownField}} {
 		if policy.word == batch.DeadLetterPolicy {
-			s.problem(policy.setting, errors.New("deadLetter needs deadLetter.table, the table that dead letters go to"))
+			s.problem(policy.setting, errors.New("deadLetter needs deadLetter.table or deadLetter.topic, the table or the topic that dead letters go to"))
 		}
 	}
 }

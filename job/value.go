@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ func formatsFor(path string) (format string, formats []string) {
 	switch path {
 	case schemaPath, schemaFilePath, onUnknownPath, framingPath, subjectPath:
 		return formatPath, []string{"json", "avro", "protobuf"}
-	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, "value.includeRawValue":
+	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, deadTopicPath, "value.includeRawValue":
 		return formatPath, []string{"string", "json", "avro", "protobuf"}
 	case messagePath:
 		return formatPath, []string{"protobuf"}
@@ -91,6 +92,9 @@ func (l *loading) checkBadRecords() {
 	}
 	if v.DeadLetters != "" && v.DeadLetters == l.job.Sink.Iceberg.Table {
 		l.report(l.touched[deadLetterPath], deadLetterPath, "is the table of the rows: want another one")
+	}
+	if topic := v.DeadLetterTopic; topic != "" && l.job.Source.names(topic) {
+		l.report(l.touched[deadTopicPath], deadTopicPath, fmt.Sprintf("is read by this query (%s), which would read its own dead letters again and again: want a topic that it does not read", l.job.Source.selection()))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sluice/batch"
 )
 
 // WriteText writes one line.
@@ -120,10 +122,16 @@ func (s *Summary) pairs() [][2]string {
 
 // letters is how many dead letters there are, and where.
 func (s *Summary) letters() string {
-	if s.DeadLetters == 0 || s.DeadLetterTable == "" {
+	var places []string
+	for _, place := range []batch.LetterPlace{{Kind: batch.InTable, Name: s.DeadLetterTable}, {Kind: batch.InTopic, Name: s.DeadLetterTopic}, {Kind: batch.InPath, Name: s.DeadLetterPath}} {
+		if place.Name != "" {
+			places = append(places, printable(place.String()))
+		}
+	}
+	if s.DeadLetters == 0 || len(places) == 0 {
 		return nonzero(s.DeadLetters)
 	}
-	return count(s.DeadLetters) + " in " + s.DeadLetterTable + reasons(s.Reasons)
+	return count(s.DeadLetters) + " in " + strings.Join(places, " and ") + reasons(s.Reasons)
 }
 
 // reasons lists why records are no rows, the most frequent first.

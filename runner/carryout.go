@@ -60,7 +60,7 @@ type work struct {
 	results []batch.TaskResult
 	// altered says how the rows' table was altered for it.
 	altered []string
-	// letters is the table of the dead letters, nil if the batch can have none.
+	// letters is where the dead letters go, nil if the batch can have none.
 	letters *letters
 }
 
@@ -98,8 +98,8 @@ func (r *run) executeAs(ctx context.Context, plan *batch.Plan, value batch.Value
 	return done, nil
 }
 
-// lettersFor is the table for what is rejected while a plan is carried out with the given settings, nil if nothing can be
-// and the plan named none. Where the plan has a table that can be used, it is that one, whatever the settings name.
+// lettersFor is the place for what is rejected while a plan is carried out with the given settings, nil if nothing can be
+// and the plan named none. Where the plan has one that can be used, it is that one, whatever the settings name.
 func (r *run) lettersFor(ctx context.Context, plan *batch.Plan, value *batch.Value) (*letters, error) {
 	l, err := r.lettersOf(ctx, plan)
 	if err == nil && l == nil && value.Rejects() {
@@ -111,9 +111,9 @@ func (r *run) lettersFor(ctx context.Context, plan *batch.Plan, value *batch.Val
 	if err != nil {
 		return nil, err
 	}
-	value.DeadLetters = ""
+	value.SendLetters(batch.LetterPlace{})
 	if l != nil && value.Rejects() {
-		value.DeadLetters = l.name
+		value.SendLetters(l.place)
 	}
 	return l, nil
 }
@@ -191,7 +191,7 @@ func (r *run) housekeep(ctx context.Context, n int64, report *progress.Batch) {
 	}
 	if r.letters != nil && r.letters.table.Applied.Batch == n {
 		if err := r.letters.sink.Maintain(ctx, &r.letters.table.Applied); err != nil {
-			r.Reporter.Notice("maintenance of the table of dead letters failed; it is tried again later, nothing in it is affected", "batch", n, "error", err)
+			r.Reporter.Notice("maintenance of the place of dead letters failed; it is tried again later, nothing in it is affected", "batch", n, "error", err)
 		}
 	}
 	if r.summary.Batches%purgeEvery == 0 {

@@ -20,9 +20,9 @@ type Executor struct {
 	Sink   Sink
 	// NewDecoder makes the decoder of one task.
 	NewDecoder NewDecoder
-	// DeadLetters is the table of dead letters of a name, for tasks that have them; DeadLetterSchema is what decoders say of
+	// DeadLetters is the sink of a place of dead letters, for tasks that have them; DeadLetterSchema is what decoders say of
 	// one.
-	DeadLetters      func(table string) Sink
+	DeadLetters      func(place batch.LetterPlace) Sink
 	DeadLetterSchema columns.Schema
 	// Advanced is told of records that were read and handed to the files. Optional; called from several goroutines.
 	Advanced func(records int64)

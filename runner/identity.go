@@ -17,7 +17,7 @@ func (r *run) identityNow() *batch.Identity {
 	}
 	tables[mainTable] = r.table.UUID
 	if r.letters != nil && r.letters.table.Exists {
-		tables[lettersRole(r.letters.name)] = r.letters.table.UUID
+		tables[lettersRole(r.letters.place)] = r.letters.table.UUID
 	}
 	return &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName, Tables: tables, Keys: r.Keys}
 }

@@ -176,7 +176,7 @@ func (s sparing) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, e
 func TestAReplayThatLeavesTheTableOfDeadLettersAloneIsNoticed(t *testing.T) {
 	_, err := sleepBeforeDeadLetters(t, func(q *runner.Query) {
 		open := q.DeadLetters
-		q.DeadLetters = func(table string) runner.Sink { return sparing{open(table).(lakeSink)} }
+		q.DeadLetters = func(place batch.LetterPlace) runner.Sink { return sparing{open(place).(lakeSink)} }
 	})
 	wantNoticed(t, err)
 }

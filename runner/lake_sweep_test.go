@@ -73,7 +73,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	q := &runner.Query{
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}, w.value}, Sink: lakeSink{ice}, Log: log, Journal: log, Lease: noLease{}, Reporter: said,
 		NewDecoder:  func(value batch.Value, headers bool) (runner.Decoder, error) { return decode.New(value, headers) },
-		DeadLetters: func(table string) runner.Sink { return lakeSink{sinks[table]} }, DeadLetterSchema: decode.DeadLetterSchema(),
+		DeadLetters: func(place batch.LetterPlace) runner.Sink { return lakeSink{sinks[place.Name]} }, DeadLetterSchema: decode.DeadLetterSchema(),
 		Widening: &runner.Widening{Evolver: ice, Widen: decode.Widen, Bounded: decode.Bounded,
 			On: func(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }},
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 4,

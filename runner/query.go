@@ -76,9 +76,9 @@ type Query struct {
 	Lease      Lease
 	Reporter   Reporter
 	NewDecoder NewDecoder
-	// DeadLetters is the table of dead letters of a name: the same value for the same name. DeadLetterSchema is the columns
+	// DeadLetters is the sink of a place of dead letters: the same value for the same place. DeadLetterSchema is the columns
 	// that decoders give them. Both may be nil where no job or plan has any.
-	DeadLetters      func(table string) Sink
+	DeadLetters      func(place batch.LetterPlace) Sink
 	DeadLetterSchema columns.Schema
 	// Widening is nil where records never alter the table.
 	Widening *Widening

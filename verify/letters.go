@@ -24,22 +24,27 @@ const (
 	letterBatch = "batch_id"
 )
 
-// lettersRole begins the role of a table of dead letters in an identity; its name follows.
+// lettersRole begins the role of a place of dead letters in an identity; the place follows, as batch.LetterPlace has it.
 const lettersRole = "deadLetters/"
 
-// LetterTables lists the names of the tables that a query's dead letters went to, as its identity has them.
-func LetterTables(identity *batch.Identity) []string {
+// LetterPlaces lists the places of one kind that a query's dead letters went to, by name, as its identity has them.
+func LetterPlaces(identity *batch.Identity, kind batch.LetterKind) []string {
 	var names []string
 	if identity != nil {
 		for role := range identity.Tables {
-			if name, ok := strings.CutPrefix(role, lettersRole); ok {
-				names = append(names, name)
+			if text, ok := strings.CutPrefix(role, lettersRole); ok {
+				if place := batch.ParseLetterPlace(text); place.Kind == kind {
+					names = append(names, place.Name)
+				}
 			}
 		}
 	}
 	slices.Sort(names)
 	return names
 }
+
+// LetterTables are those of them that are tables.
+func LetterTables(identity *batch.Identity) []string { return LetterPlaces(identity, batch.InTable) }
 
 // letterTable is one table of dead letters, with those of the query that the table of the rows counts.
 type letterTable struct {
