@@ -33,6 +33,19 @@ type Local struct {
 	// link and rename are link(2) and a rename that does not replace; tests stand in for file systems without them.
 	link, rename func(from, to string) error
 	tidied       sync.Once
+	// shared says that the folder is for readers besides its owner.
+	shared bool
+}
+
+// Share makes new folders and objects readable by everybody: those beside data files are for whoever reads these.
+func (l *Local) Share() { l.shared = true }
+
+// dirMode is that of new folders.
+func (l *Local) dirMode() fs.FileMode {
+	if l.shared {
+		return 0o755
+	}
+	return dirMode
 }
 
 const (
@@ -269,6 +282,11 @@ func (l *Local) writeTemp(data []byte) (path string, version Version, err error)
 			os.Remove(f.Name())
 		}
 	}()
+	if l.shared {
+		if err := f.Chmod(0o644); err != nil {
+			return "", "", err
+		}
+	}
 	if _, err := f.Write(data); err != nil {
 		return "", "", err
 	}
@@ -294,10 +312,10 @@ func removeStale(dir string) {
 
 // makeDir makes a folder of the store, and the store's own first.
 func (l *Local) makeDir(dir string) error {
-	if err := makeDir(l.dir, dirMode, parentMode); err != nil {
+	if err := makeDir(l.dir, l.dirMode(), parentMode); err != nil {
 		return err
 	}
-	return makeDir(dir, dirMode, dirMode)
+	return makeDir(dir, l.dirMode(), l.dirMode())
 }
 
 // makeDir makes a folder with its parents so that they survive a power failure.

@@ -14,7 +14,7 @@ import (
 
 // locked runs f while no other process or goroutine does.
 func (l *Local) locked(ctx context.Context, f func() error) error {
-	if err := makeDir(l.dir, dirMode, parentMode); err != nil {
+	if err := makeDir(l.dir, l.dirMode(), parentMode); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(filepath.Join(l.dir, lockFile), os.O_CREATE|os.O_RDWR, fileMode)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	iceio "github.com/apache/iceberg-go/io"
 	"gocloud.dev/blob"
@@ -112,3 +113,26 @@ func (s *SpareFiles) Take(fields []parquetfile.Field, options parquetfile.Option
 
 // Put takes back a writer whose files are complete.
 func (s *SpareFiles) Put(w *parquetfile.Writer) { s.spare.put(w) }
+
+// WithinColumns is what columns have of a schema, as Iceberg.Within says of a table.
+func WithinColumns(has []columns.Field, schema columns.Schema, asTheTable bool) *Held {
+	h := &Held{}
+	h.Columns = h.amid(tableFieldsOf(has), schema, "", asTheTable)
+	return h
+}
+
+func tableFieldsOf(fields []columns.Field) []tableField {
+	out := make([]tableField, len(fields))
+	for i, f := range fields {
+		inner := f.Type.Fields
+		out[i] = tableField{name: f.Name, required: f.Required, kind: f.Type, children: tableFieldsOf(inner)}
+		out[i].kind.Fields = nil
+	}
+	return out
+}
+
+// ProbeFolder finds out whether files can be written, read and removed in a folder, and leaves nothing.
+func ProbeFolder(ctx context.Context, store iceio.IO, folder string, answer time.Duration) error {
+	p := &probe{folder: folder, open: func(context.Context) (iceio.IO, error) { return store, nil }, answer: answer}
+	return p.run(ctx)
+}

@@ -196,6 +196,9 @@ func (d *deal) offer(ctx context.Context, s *state, newest *Manifest) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.folder.options.Timeout)
 	defer cancel()
+	if err := d.folder.proved(ctx); err != nil {
+		return fmt.Errorf("prepare the manifest of batch %d: %w", d.commit.Plan.Batch, err)
+	}
 	d.offers++
 	d.answer = d.folder.options.Objects.Own(ctx, manifestKey(d.commit.Query, d.commit.Plan.Batch), d.text)
 	return nil

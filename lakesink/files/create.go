@@ -67,6 +67,9 @@ func (f *Folder) Create(ctx context.Context, rows columns.Schema) error {
 
 // create believes neither success nor failure: what is there afterwards counts.
 func (f *Folder) create(ctx context.Context, rows columns.Schema) (*state, error) {
+	if err := f.proved(ctx); err != nil {
+		return nil, err
+	}
 	last := 0
 	text, err := json.Marshal(&Schema{V: formatVersion, Folder: uuid.NewString(), By: f.options.CreatedBy, Columns: newColumns(rows, &last)})
 	if err != nil {

@@ -99,6 +99,8 @@ type Folder struct {
 	mu sync.Mutex
 	// newest is the newest reading of the columns. Writers take them from it; no decision about a commit is made from it.
 	newest *Schema
+	// safe says that the store was seen to enforce conditions.
+	safe bool
 }
 
 // New makes a sink for a folder. No request is made.
