@@ -22,26 +22,40 @@ func (p *process) replayDeadLetters(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := lakesink.Unwritable(line.catalog); err != nil {
-		return err
+	var came *progress.DeadLetterReplay
+	if c.Bool(flagDryRun) {
+		came, err = line.replay(c.Context, found, true)
+	} else {
+		came, err = p.replayHeld(c.Context, line, found)
 	}
-	held, _, err := line.lease.Acquire(c.Context)
 	if err != nil {
 		return cause(c.Context, err)
-	}
-	came, err := line.replay(held, found)
-	if releaseErr := line.lease.Release(context.WithoutCancel(c.Context)); releaseErr != nil && err == nil {
-		fmt.Fprintf(p.stderr, "sluice: the lease was not released; the next run may have to wait for it to run out: %v\n", releaseErr)
-	}
-	if err != nil {
-		return cause(held, err)
 	}
 	return progress.Write(p.stdout, p.json, came)
 }
 
+// replayHeld replays under the lease.
+func (p *process) replayHeld(ctx context.Context, line *pipeline, found *progress.DeadLetters) (*progress.DeadLetterReplay, error) {
+	if err := lakesink.Unwritable(line.catalog); err != nil {
+		return nil, err
+	}
+	held, _, err := line.lease.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	came, err := line.replay(held, found, false)
+	if releaseErr := line.lease.Release(context.WithoutCancel(ctx)); releaseErr != nil && err == nil {
+		fmt.Fprintf(p.stderr, "sluice: the lease was not released; the next run may have to wait for it to run out: %v\n", releaseErr)
+	}
+	if err != nil {
+		return nil, cause(held, err)
+	}
+	return came, nil
+}
+
 // replay decodes the dead letters of a query again. The checkpoint is not touched: what is replayed is in the table's
-// ledger.
-func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progress.DeadLetterReplay, error) {
+// ledger. A dry one writes nothing.
+func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters, dry bool) (*progress.DeadLetterReplay, error) {
 	identity, err := l.log.Identity(ctx)
 	if err != nil {
 		return nil, err
@@ -65,12 +79,12 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 	if err != nil {
 		return nil, err
 	}
-	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(),
+	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(), DryRun: dry,
 		Decode: func(records *columns.Records) (*columns.Batch, error) { return decoder.Decode(records) }})
 	if err != nil {
 		return nil, err
 	}
-	came := &progress.DeadLetterReplay{Query: of.Query, QueryID: of.QueryID, DeadLetters: did.Letters, Before: did.Before, Rows: did.Rows, Still: did.Still,
+	came := &progress.DeadLetterReplay{Query: of.Query, QueryID: of.QueryID, DryRun: dry, DeadLetters: did.Letters, Before: did.Before, Rows: did.Rows, Still: did.Still,
 		Reasons: did.Misfits.Reasons, Examples: []progress.DeadLetterPlace{}, Table: l.sink.TableName(), Snapshot: did.Snapshot}
 	for _, e := range did.Misfits.Examples {
 		came.Examples = append(came.Examples, progress.DeadLetterPlace{Topic: e.Topic, Partition: e.Partition, Offset: e.Offset, Reason: e.Reason, Error: e.Text, Batch: batch.None})

@@ -108,13 +108,14 @@ func samplePeek() *Peek {
 }
 
 func sampleDeadLetters() *DeadLetters {
-	return &DeadLetters{Query: "orders", QueryID: "6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11", Tables: []string{"ops.dead"}, DeadLetters: 1_204,
-		ByTopic: []DeadLetterCount{{"orders", 1_204}}, ByReason: []DeadLetterCount{{"type", 1_200}, {"syntax", 4}}, ByBatch: []DeadLetterCount{{"17", 1_200}, {"16", 4}},
-		Newest: []DeadLetterPlace{samplePlace()}}
+	return &DeadLetters{Query: "orders", QueryID: "6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11", Tables: []string{"ops.dead"}, DeadLetters: 1_204, Replayed: 1_200,
+		ByTopic: []DeadLetterCount{{"orders", 1_204, 1_200}}, ByReason: []DeadLetterCount{{"type", 1_200, 1_200}, {"syntax", 4, 0}}, ByBatch: []DeadLetterCount{{"17", 1_200, 1_200}, {"16", 4, 0}},
+		Newest: []DeadLetterPlace{samplePlace()}, Lost: []DeadLetterLoss{{Table: "ops.old", Error: "the table of dead letters ops.old is gone; this query wrote to the one with UUID 0c4e", Hint: "bring it back"}}}
 }
 
 func samplePlace() DeadLetterPlace {
-	return DeadLetterPlace{Topic: "orders", Partition: 3, Offset: 1_234_567, Reason: "type", Batch: 17, Table: "ops.dead",
+	replayed := true
+	return DeadLetterPlace{Topic: "orders", Partition: 3, Offset: 1_234_567, Reason: "type", Batch: 17, Table: "ops.dead", Replayed: &replayed,
 		Error: `amount: a string where decimal(18,2) should be (type, at byte 23) near {"order_id":3,"amount":"5"}`}
 }
 
@@ -126,7 +127,7 @@ func sampleDeadLetter() *DeadLetter {
 
 func sampleReplay() *DeadLetterReplay {
 	still := samplePlace()
-	still.Reason, still.Error = "syntax", "the text ends where a value should be (syntax, at byte 1) near {"
+	still.Replayed, still.Reason, still.Error = nil, "syntax", "the text ends where a value should be (syntax, at byte 1) near {"
 	return &DeadLetterReplay{Query: "orders", QueryID: "6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11", DeadLetters: 1_204, Before: 0, Rows: 1_200, Still: 4,
 		Reasons: map[string]int64{"syntax": 4}, Examples: []DeadLetterPlace{still}, Table: "sales.orders", Snapshot: 4_302_859_012_394_871_102}
 }
