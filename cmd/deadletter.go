@@ -75,15 +75,15 @@ func (p *process) deadLetters(c *cli.Context) (*pipeline, *progress.DeadLetters,
 	if err != nil {
 		return line, nil, cause(c.Context, err)
 	}
-	found.Tables = append(found.Tables, verify.LetterTables(identity)...)
+	found.Tables = append(found.Tables, readablePlaces(identity)...)
 	if err := p.tellGone(c.Context, line, found.Tables); err != nil {
 		return line, nil, cause(c.Context, err)
 	}
-	if name := j.Value.DeadLetters; name != "" && !slices.Contains(found.Tables, name) {
-		found.Tables = append(found.Tables, name)
+	if place := j.Value.LetterPlace(); place.Kind != "" && place.Kind != batch.InTopic && !slices.Contains(found.Tables, place.String()) {
+		found.Tables = append(found.Tables, place.String())
 	}
 	if len(found.Tables) == 0 {
-		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters", j.Name), Hint: "set deadLetter.table, and value.onMalformed to deadLetter: docs/formats.md says more"}
+		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters", j.Name), Hint: "set deadLetter.table or deadLetter.path, and value.onMalformed to deadLetter: docs/formats.md says more"}
 	}
 	return line, found, nil
 }
@@ -92,7 +92,10 @@ func (p *process) deadLetters(c *cli.Context) (*pipeline, *progress.DeadLetters,
 // what is left for all of them.
 func (p *process) tellGone(ctx context.Context, line *pipeline, tables []string) error {
 	for _, name := range tables {
-		_, err := line.deadLetters(name).Load(ctx)
+		in, err := line.letterbox(ctx, name)
+		if err == nil {
+			_, err = in.Load(ctx)
+		}
 		switch {
 		case isNoTable(err):
 			fmt.Fprintf(p.stderr, "sluice: the table of dead letters %s is gone, and the dead letters that this query put there with it: bring it back to see and to replay them\n", name)
@@ -107,11 +110,30 @@ func isNoTable(err error) bool {
 	return errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace)
 }
 
+// readablePlaces are the tables and folders that a query's dead letters went to, as its identity has them.
+func readablePlaces(identity *batch.Identity) (places []string) {
+	for _, kind := range []batch.LetterKind{batch.InTable, batch.InPath} {
+		for _, name := range verify.LetterPlaces(identity, kind) {
+			places = append(places, batch.LetterPlace{Kind: kind, Name: name}.String())
+		}
+	}
+	return places
+}
+
+// letterbox is a place of dead letters that can be read, by its words.
+func (l *pipeline) letterbox(ctx context.Context, place string) (outlet, error) {
+	return l.deadLetters(ctx, batch.ParseLetterPlace(place))
+}
+
 // eachLetter visits the dead letters of a query in all its tables. A table that is not there yet, or any more, has none.
 func (l *pipeline) eachLetter(ctx context.Context, of *progress.DeadLetters, parts lakesink.LetterParts, visit func(table string, letter *lakesink.Letter) (more bool, err error)) error {
 	for _, name := range of.Tables {
 		more := true
-		err := l.deadLetters(name).Letters(ctx, parts, func(letter *lakesink.Letter) (_ bool, err error) {
+		in, err := l.letterbox(ctx, name)
+		if err != nil {
+			return err
+		}
+		err = lakesink.Letters(ctx, in, parts, func(letter *lakesink.Letter) (_ bool, err error) {
 			if letter.Query == of.QueryID {
 				more, err = visit(name, letter)
 			}

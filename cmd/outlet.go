@@ -34,6 +34,9 @@ type outlet interface {
 	Within(ctx context.Context, schema columns.Schema, asTheTable bool) (*lakesink.Held, error)
 	// Load reads it afresh for whoever reads its rows. One that is not there is catalog.ErrNoSuchTable.
 	Load(ctx context.Context) (*table.Table, error)
+	// Replay makes rows of dead letters; Replayed finds which of them are rows.
+	Replay(ctx context.Context, letters []lakesink.Letterbox, o lakesink.ReplayOptions) (*lakesink.Replayed, error)
+	Replayed(ctx context.Context, query string, letters lakesink.Places) (lakesink.Places, error)
 }
 
 // folder is a folder of Parquet files as an outlet. What reads it goes by the judge's reading of its manifests.

@@ -11,7 +11,6 @@ import (
 	"sluice/decode"
 	"sluice/lakesink"
 	"sluice/progress"
-	"sluice/verify"
 )
 
 func (p *process) replayDeadLetters(c *cli.Context) error {
@@ -36,7 +35,7 @@ func (p *process) replayDeadLetters(c *cli.Context) error {
 
 // replayHeld replays under the lease.
 func (p *process) replayHeld(ctx context.Context, line *pipeline, found *progress.DeadLetters) (*progress.DeadLetterReplay, error) {
-	if err := lakesink.Unwritable(line.catalog); err != nil {
+	if err := line.unwritable(); err != nil {
 		return nil, err
 	}
 	held, _, err := line.lease.Acquire(ctx)
@@ -63,13 +62,17 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters, dry boo
 	uuids := map[string]string{}
 	if identity != nil {
 		uuids[""] = identity.Tables["main"]
-		for _, name := range verify.LetterTables(identity) {
-			uuids[name] = identity.Tables["deadLetters/"+name]
+		for _, place := range readablePlaces(identity) {
+			uuids[batch.ParseLetterPlace(place).Name] = identity.Tables["deadLetters/"+place]
 		}
 	}
-	var from []*lakesink.Iceberg
-	for _, name := range of.Tables {
-		from = append(from, l.deadLetters(name))
+	var from []lakesink.Letterbox
+	for _, place := range of.Tables {
+		in, err := l.letterbox(ctx, place)
+		if err != nil {
+			return nil, err
+		}
+		from = append(from, in)
 	}
 	value, err := l.replayed(ctx, of)
 	if err != nil {
@@ -110,6 +113,7 @@ func (l *pipeline) replayed(ctx context.Context, of *progress.DeadLetters) (batc
 	if value.OnTombstone == "drop" {
 		value.OnTombstone = batch.DeadLetterPolicy
 	}
-	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, of.Tables[0]
+	value.OnMalformed = batch.DeadLetterPolicy
+	value.SendLetters(batch.ParseLetterPlace(of.Tables[0]))
 	return value, err
 }

@@ -128,7 +128,7 @@ func (l *pipeline) checkJob(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Iceberg.Table, l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column")), nil
+	return fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Name(), l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column")), nil
 }
 
 // checkKafka asks for what a first run would start from, which takes every permission that reading takes but Fetch.
@@ -180,6 +180,9 @@ func (l *pipeline) checkCatalog(ctx context.Context) (string, error) {
 	if err := l.openSink(ctx); err != nil {
 		return "", err
 	}
+	if l.catalog == nil {
+		return l.sink.Describe() + "; a folder of files has no catalog", nil
+	}
 	if err := lakesink.Writable(ctx, l.catalog); err != nil {
 		return "", err
 	}
@@ -213,7 +216,13 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 }
 
 func (l *pipeline) checkWarehouse(ctx context.Context) (string, error) {
-	place, err := l.sink.Probe(ctx, l.catalogOptions())
+	if f, ok := l.sink.(*folder); ok {
+		if err := f.Probe(ctx); err != nil {
+			return "", err
+		}
+		return "files can be written, read and removed in " + f.TableName() + ", and conditional writes work", nil
+	}
+	place, err := l.iceberg.Probe(ctx, l.catalogOptions())
 	if err != nil {
 		return "", err
 	}

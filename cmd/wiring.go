@@ -129,6 +129,14 @@ func (p *pipeline) openSink(ctx context.Context) (err error) {
 	return nil
 }
 
+// unwritable says why the catalog takes no commits; a folder has none.
+func (p *pipeline) unwritable() error {
+	if p.catalog == nil {
+		return nil
+	}
+	return lakesink.Unwritable(p.catalog)
+}
+
 // tableOptions are those of any table that the job writes.
 func (p *pipeline) tableOptions(table string) lakesink.Options {
 	to, options := p.job.Sink.Iceberg, p.catalogOptions()

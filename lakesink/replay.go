@@ -5,24 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 
-	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/offsets"
-)
-
-// Keys of the summary of a snapshot that holds replayed dead letters. It is of no batch: none of the keys of a batch is
-// there.
-const (
-	keyReplayQuery = "sluice.replay.query-id"
-	keyReplayName  = "sluice.replay.query-name"
-	keyReplayRun   = "sluice.replay.run-id"
-	keyReplayed    = "sluice.replay.records"
 )
 
 // ReplayOptions say whose dead letters become rows, and how.
@@ -55,11 +44,49 @@ type Replayed struct {
 //
 // NotSetUp: the table or its ledger is not there. Inconsistent: a table is not the one that it should be, or records are
 // rows and dead letters that nobody replayed. UnknownOutcome: as with Commit.
-func (i *Iceberg) Replay(ctx context.Context, letters []*Iceberg, o ReplayOptions) (*Replayed, error) {
-	r := &replay{sink: i, from: letters, options: o}
-	for attempt := 1; attempt <= i.options.Attempts; attempt++ {
+func (i *Iceberg) Replay(ctx context.Context, letters []Letterbox, o ReplayOptions) (*Replayed, error) {
+	return Replay(ctx, intoTable{i}, letters, o)
+}
+
+// ReplayTarget is where replayed dead letters become rows: a table, or what can be read like one.
+type ReplayTarget interface {
+	TableName() string
+	// Base reads it afresh, with the ledger of the query. uuid is what it should be, empty for any.
+	Base(ctx context.Context, query, uuid string) (*table.Table, *batch.Ledger, error)
+	// Takes is an Inconsistent fault if it does not take rows of the schema.
+	Takes(t *table.Table, schema columns.Schema) error
+	// Begin starts the files of new rows.
+	Begin(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (ReplayWriter, error)
+	// Offer adds files to the reading that was searched. moved says that it is not there any more: look again. snapshot is
+	// the one that holds the rows.
+	Offer(ctx context.Context, t *table.Table, c *ReplayCommit) (moved bool, snapshot int64, err error)
+	// Moved reports whether an error of searching is only that of a reading which is old by now.
+	Moved(ctx context.Context, t *table.Table, err error) bool
+	// Pause waits before the given attempt (2, 3, …), and is an error if there are to be no more.
+	Pause(ctx context.Context, attempt int) error
+}
+
+// ReplayWriter takes the rows of a replay.
+type ReplayWriter interface {
+	Write(ctx context.Context, rows *columns.Batch) error
+	Close(ctx context.Context) ([]batch.DataFile, error)
+	Abort()
+}
+
+// ReplayCommit is what a replay adds: files with so many records, and the ledger after them.
+type ReplayCommit struct {
+	Query, Name, Run string
+	Files            []batch.DataFile
+	Records          int64
+	Ledger           *batch.Ledger
+}
+
+// Replay is Iceberg.Replay for any target.
+func Replay(ctx context.Context, into ReplayTarget, letters []Letterbox, o ReplayOptions) (*Replayed, error) {
+	r := &replay{into: into, from: letters, options: o}
+	for attempt := 1; ; attempt++ {
 		if attempt > 1 {
-			if err := i.options.Sleep(ctx, i.options.Backoff(attempt-1)); err != nil {
+			if err := into.Pause(ctx, attempt); err != nil {
 				return nil, err
 			}
 		}
@@ -68,27 +95,24 @@ func (i *Iceberg) Replay(ctx context.Context, letters []*Iceberg, o ReplayOption
 			return &r.found, err
 		}
 	}
-	return nil, &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("the replayed dead letters are not in table %s: the commit was not accepted in %d attempts", i.TableName(), i.options.Attempts),
-		Hint: "run again; if other writers commit to this table all the time, pause them for a moment", Err: r.answer}
 }
 
 // replay is one call of Replay.
 type replay struct {
-	sink    *Iceberg
-	from    []*Iceberg
+	into    ReplayTarget
+	from    []Letterbox
 	options ReplayOptions
 	// all are the places of the dead letters, newest the last batch that they are of; read once.
 	all    Places
 	newest int64
 	// added counts the new rows by partition, in the attempt in hand.
-	added  map[offsets.TopicPartition]int64
-	found  Replayed
-	answer error
+	added map[offsets.TopicPartition]int64
+	found Replayed
 }
 
 // try reads the table, searches it, writes what is not there and offers it. done says that nothing is left to do.
 func (r *replay) try(ctx context.Context) (done bool, err error) {
-	t, ledger, err := r.base(ctx)
+	t, ledger, err := r.into.Base(ctx, r.options.Query, r.options.UUIDs[""])
 	if err != nil {
 		return false, err
 	}
@@ -98,11 +122,11 @@ func (r *replay) try(ctx context.Context) (done bool, err error) {
 		}
 	}
 	there, err := r.all.presentIn(ctx, t, noBound)
-	if r.moved(ctx, t, err) {
+	if r.into.Moved(ctx, t, err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, explain(fmt.Sprintf("search table %s for dead letters that are rows already", r.sink.TableName()), err)
+		return false, explain(fmt.Sprintf("search table %s for dead letters that are rows already", r.into.TableName()), err)
 	}
 	if err := r.accounted(ledger, there); err != nil {
 		return false, err
@@ -116,37 +140,21 @@ func (r *replay) try(ctx context.Context) (done bool, err error) {
 	if r.found.Rows == 0 || r.options.DryRun {
 		return true, nil
 	}
-	return r.offer(ctx, t, files, r.after(ledger, there))
+	if err := context.Cause(ctx); err != nil {
+		return false, err
+	}
+	moved, snapshot, err := r.into.Offer(ctx, t, &ReplayCommit{Query: r.options.Query, Name: r.options.Name, Run: r.options.Run, Files: files, Records: r.found.Rows, Ledger: r.after(ledger, there)})
+	r.found.Snapshot = snapshot
+	return err == nil && !moved, err
 }
 
-// base is the table as it is, with the query's ledger.
-func (r *replay) base(ctx context.Context) (*table.Table, *batch.Ledger, error) {
-	t, err := r.sink.load(ctx)
-	if err != nil {
-		return nil, nil, explain(fmt.Sprintf("read table %s", r.sink.TableName()), err)
-	}
-	if err := r.sameTable("", r.sink, t); err != nil {
-		return nil, nil, err
-	}
-	applied, err := appliedOf(t, r.options.Query)
-	switch {
-	case err != nil:
-		return nil, nil, r.sink.unreadable(err)
-	case applied.Ledger == nil:
-		return nil, nil, notSetUp(fmt.Sprintf("table %s has no batch of query %s", r.sink.TableName(), r.options.Query), "run sluice run first", nil)
-	case applied.RolledBack:
-		return nil, nil, &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("table %s was rolled back: snapshot %d, which holds batch %d, is no longer in its history", r.sink.TableName(), applied.Ledger.Snapshot, applied.Ledger.Batch),
-			Hint: "run sluice run first: it says what the choices are"}
-	}
-	return t, applied.Ledger, r.sink.checkClock(t)
-}
-
-func (r *replay) sameTable(name string, i *Iceberg, t *table.Table) error {
-	was, is := r.options.UUIDs[name], t.Metadata().TableUUID().String()
+// sameTable refuses a table that took the place of the one that the query wrote to; was is empty if unknown.
+func sameTable(was, called string, t *table.Table) error {
+	is := t.Metadata().TableUUID().String()
 	if was == "" || was == is {
 		return nil
 	}
-	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("table %s is not the one that this query wrote to: its UUID is %s and was %s", i.TableName(), is, was),
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("table %s is not the one that this query wrote to: its UUID is %s and was %s", called, is, was),
 		Hint: "bring the old one back, or run sluice run: it says what the choices are"}
 }
 
@@ -170,10 +178,10 @@ func (r *replay) each(ctx context.Context, parts LetterParts, visit func(*Letter
 		if err != nil {
 			return err
 		}
-		if err := r.sameTable(from.TableName(), from, t); err != nil {
+		if err := sameTable(r.options.UUIDs[from.TableName()], from.TableName(), t); err != nil {
 			return err
 		}
-		err = from.lettersOf(ctx, t, parts, func(l *Letter) (bool, error) {
+		err = lettersOf(ctx, from.TableName(), t, parts, func(l *Letter) (bool, error) {
 			if l.Query != r.options.Query || l.Batch > r.newest {
 				return true, nil
 			}
@@ -192,7 +200,7 @@ func (r *replay) accounted(ledger *batch.Ledger, there Places) error {
 	for tp := range there {
 		if n, replayed := there.Count(tp), ledger.Accounts[tp].Replayed; n > replayed {
 			return &batch.Fault{Class: batch.Inconsistent,
-				Message: fmt.Sprintf("%d dead letters of %s are rows of table %s, and only %d were replayed", n, tp, r.sink.TableName(), replayed),
+				Message: fmt.Sprintf("%d dead letters of %s are rows of table %s, and only %d were replayed", n, tp, r.into.TableName(), replayed),
 				Hint:    "sluice verify says which; another query that reads the same records into this table leads to this too, and its dead letters cannot be told from those rows"}
 		}
 	}
@@ -240,20 +248,12 @@ func (r *replay) write(ctx context.Context, t *table.Table, there Places) ([]bat
 }
 
 // begin starts the files of the new rows.
-func (r *replay) begin(ctx context.Context, t *table.Table) (replayWriter, error) {
+func (r *replay) begin(ctx context.Context, t *table.Table) (ReplayWriter, error) {
 	if r.options.DryRun {
-		_, err := r.sink.fieldsFor(t, r.options.Schema)
-		return noWriter{}, err
+		return noWriter{}, r.into.Takes(t, r.options.Schema)
 	}
 	task := &batch.Task{Version: batch.FormatVersion, Query: r.options.Query, Batch: r.newest, SchemaID: t.Schema().ID, SpecID: t.Metadata().DefaultPartitionSpec()}
-	return r.sink.Write(ctx, task, "replay-"+uuid.NewString(), r.options.Schema)
-}
-
-// replayWriter takes the rows of a replay.
-type replayWriter interface {
-	Write(ctx context.Context, rows *columns.Batch) error
-	Close(ctx context.Context) ([]batch.DataFile, error)
-	Abort()
+	return r.into.Begin(ctx, task, "replay-"+uuid.NewString(), r.options.Schema)
 }
 
 // noWriter is that of a replay which writes nothing.
@@ -270,7 +270,7 @@ func flushUnless(err error, flush func() error) error {
 	return flush()
 }
 
-func (r *replay) decode(ctx context.Context, writer replayWriter, records *columns.Records) error {
+func (r *replay) decode(ctx context.Context, writer ReplayWriter, records *columns.Records) error {
 	rows, err := r.options.Decode(records)
 	if err != nil {
 		return err
@@ -299,79 +299,4 @@ func (r *replay) after(ledger *batch.Ledger, there Places) *batch.Ledger {
 		l.Accounts[tp] = a
 	}
 	return &l
-}
-
-// offer commits the files, and finds out what became of it.
-func (r *replay) offer(ctx context.Context, t *table.Table, files []batch.DataFile, ledger *batch.Ledger) (done bool, err error) {
-	if err := context.Cause(ctx); err != nil {
-		return false, err
-	}
-	o, err := r.stage(ctx, t, files, ledger)
-	if r.moved(ctx, t, err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, explain(fmt.Sprintf("prepare the commit of replayed dead letters to table %s", r.sink.TableName()), err)
-	}
-	detached := context.WithoutCancel(ctx)
-	limited, cancel := context.WithTimeout(detached, r.sink.options.Timeout)
-	_, r.answer = o.tx.Commit(limited)
-	cancel()
-	var failure error
-	for attempt := range reloads {
-		if attempt > 0 {
-			if err := r.sink.options.Sleep(detached, r.sink.options.Backoff(attempt)); err != nil {
-				return false, err
-			}
-		}
-		limited, cancel := context.WithTimeout(detached, r.sink.options.Timeout)
-		now, err := r.sink.load(limited)
-		cancel()
-		if err == nil {
-			r.found.Snapshot = o.snapshot.SnapshotID
-			return historyOf(now).has(o.snapshot.SnapshotID), nil
-		}
-		failure = err
-	}
-	if r.answer == nil { // the commit was conditional, and the catalog said yes
-		r.found.Snapshot = o.snapshot.SnapshotID
-		return true, nil
-	}
-	return false, &batch.Fault{Class: batch.UnknownOutcome, Message: fmt.Sprintf("the replayed dead letters may or may not be in table %s: the commit ended with an error and the table cannot be read", r.sink.TableName()),
-		Hint: "run again when catalog and store answer: what is there is not added again", Err: errors.Join(r.answer, failure)}
-}
-
-// moved reports whether an error is only that of a reading which is old by now: maintenance has taken what it refers to.
-func (r *replay) moved(ctx context.Context, t *table.Table, err error) bool {
-	if err == nil || !isGone(err) {
-		return false
-	}
-	now, loadErr := r.sink.load(ctx)
-	return loadErr == nil && now.MetadataLocation() != t.MetadataLocation()
-}
-
-// stage prepares the commit on one reading of the table, as that of a batch.
-func (r *replay) stage(ctx context.Context, t *table.Table, files []batch.DataFile, ledger *batch.Ledger) (*offer, error) {
-	fenced, f := r.sink.fenced(t)
-	tx := fenced.NewTransaction()
-	if err := errors.Join(tx.AssertRefSnapshotID(""), tx.AssertDefaultShape()); err != nil {
-		return nil, err
-	}
-	added, err := icebergFiles(t, []batch.TaskResult{{Files: files}})
-	if err != nil {
-		return nil, err
-	}
-	summary := iceberg.Properties{keyReplayQuery: r.options.Query, keyReplayName: r.options.Name, keyReplayRun: r.options.Run, keyReplayed: strconv.FormatInt(r.found.Rows, 10)}
-	if err := appendFiles(ctx, tx, fenced, added, summary); err != nil {
-		return nil, err
-	}
-	staged, err := tx.StagedTable()
-	if err != nil {
-		return nil, err
-	}
-	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
-	if err := o.check(ctx, fenced, len(added)); err != nil {
-		return nil, err
-	}
-	return o, o.setLedger(t, ledger)
 }

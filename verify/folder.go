@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -84,6 +85,23 @@ type manifest struct {
 	key string
 	// id is the number by which ledgers and decisions name it.
 	id int64
+	// replayed is set where it is no batch's: dead letters that were decoded again.
+	replayed *replay
+}
+
+// replay is what an object says that holds dead letters which were decoded again.
+type replay struct {
+	V        int              `json:"v"`
+	Folder   string           `json:"folder"`
+	Query    string           `json:"query"`
+	Number   int64            `json:"number"`
+	Records  int64            `json:"records"`
+	Files    []batch.DataFile `json:"files"`
+	Replayed []struct {
+		Topic     string `json:"topic"`
+		Partition int32  `json:"partition"`
+		Records   int64  `json:"records"`
+	} `json:"replayed"`
 }
 
 func manifestName(query string, n int64) string {
@@ -151,11 +169,15 @@ func (f *Folder) load(ctx context.Context) (*table.Table, error) {
 		return nil, err
 	}
 	schema, altered := began, int64(0)
-	numbers := map[string][]int64{}
+	numbers, replays := map[string][]int64{}, map[string][]string{}
 	for _, key := range keys {
 		folder, name, _ := strings.Cut(strings.TrimPrefix(key, bookFolder), "/")
 		n, err := strconv.ParseInt(strings.TrimSuffix(name, ".json"), 10, 64)
+		query, isReplay := strings.CutSuffix(key[:strings.LastIndexByte(key, '/')+1], "/replays/")
 		switch {
+		case isReplay:
+			query = strings.TrimPrefix(query, bookFolder)
+			replays[query] = append(replays[query], key)
 		case err != nil || bookFolder+folder+"/"+strconv.FormatInt(n, 10)+".json" != key:
 		case folder == "schema":
 			altered = max(altered, n)
@@ -184,9 +206,15 @@ func (f *Folder) load(ctx context.Context) (*table.Table, error) {
 			}
 		}
 		all = append(all, chain...)
-		if len(chain) > 0 {
-			newest[query] = chain[len(chain)-1]
+		if len(chain) == 0 {
+			continue
 		}
+		newest[query] = chain[len(chain)-1]
+		more, err := f.replays(ctx, query, replays[query], began.Folder)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
 	}
 	return f.table(began.Folder, schema, all, newest)
 }
@@ -255,6 +283,32 @@ func (f *Folder) manifest(ctx context.Context, query string, n int64) (*manifest
 		return nil, fmt.Errorf("%w: %w", errNoManifest, err)
 	}
 	return m, nil
+}
+
+// replays reads the replays of a query, each as what stands for a snapshot.
+func (f *Folder) replays(ctx context.Context, query string, keys []string, folder string) ([]*manifest, error) {
+	var found []*manifest
+	for _, key := range keys {
+		text, err := f.Objects.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		r := &replay{}
+		err = json.Unmarshal(text, r)
+		if err == nil && (r.V != 1 || r.Query != query || r.Folder != folder || key != bookFolder+query+"/replays/"+strconv.FormatInt(r.Number, 10)+".json") {
+			err = fmt.Errorf("it is replay %d of query %s in folder %s, format version %d", r.Number, r.Query, r.Folder, r.V)
+		}
+		if err != nil {
+			f.problem(Problem{Kind: ManifestUnreadable, Query: query, What: "what a replay of dead letters has added cannot be read", Files: []string{f.at(key)}, Evidence: err.Error()})
+			continue
+		}
+		sum := sha256.Sum256(text)
+		m := &manifest{Query: query, Batch: batch.None, Files: r.Files, key: key, id: int64(binary.BigEndian.Uint64(sum[:8]) >> 1), replayed: r}
+		m.Counts.Rows = r.Records
+		found = append(found, m)
+	}
+	slices.SortFunc(found, func(a, b *manifest) int { return cmp.Compare(a.replayed.Number, b.replayed.Number) })
+	return found, nil
 }
 
 // checkManifest holds a manifest against itself and against the ledger before it.

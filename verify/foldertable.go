@@ -19,6 +19,7 @@ import (
 
 	"sluice/batch"
 	"sluice/columns"
+	"sluice/offsets"
 )
 
 // table is the folder as a table: what its metadata, manifest list and manifests would be, made in memory. Snapshots that are
@@ -64,6 +65,11 @@ func ledgersOf(all []*manifest, newest map[string]*manifest) (map[string]string,
 			continue
 		}
 		ledger.Snapshot, ledger.Sequence = m.id, int64(slices.Index(all, m)+1)
+		for _, other := range all { // in order: the newest one counts
+			if other.Query == query && other.replayed != nil {
+				other.replayed.into(ledger)
+			}
+		}
 		said, err := ledger.Properties()
 		if err != nil {
 			return nil, err
@@ -71,6 +77,25 @@ func ledgersOf(all []*manifest, newest map[string]*manifest) (map[string]string,
 		maps.Copy(properties, said)
 	}
 	return properties, nil
+}
+
+// into puts the dead letters that are rows into a ledger.
+func (r *replay) into(ledger *batch.Ledger) {
+	for _, n := range r.Replayed {
+		tp := offsets.TopicPartition{Topic: n.Topic, Partition: n.Partition}
+		a := ledger.Accounts[tp]
+		a.Replayed = n.Records
+		ledger.Accounts[tp] = a
+	}
+}
+
+// summary is what the snapshot of a batch, or of a replay, says of itself.
+func (m *manifest) summary() map[string]string {
+	s := map[string]string{"operation": string(table.OpAppend), "added-data-files": strconv.Itoa(len(m.Files)), "added-records": strconv.FormatInt(m.Counts.Rows, 10)}
+	if m.replayed == nil {
+		s[summaryQuery], s[summaryName], s[summaryBatch], s[summaryPlan] = m.Query, m.Name, strconv.FormatInt(m.Batch, 10), m.Plan
+	}
+	return s
 }
 
 // snapshots adds one snapshot for each batch, and the newest one's list of files.
@@ -83,8 +108,7 @@ func (f *Folder) snapshots(metadata map[string]any, view *viewFS, shape *iceberg
 	list := f.at(bookFolder + "snap-view.avro")
 	for i, m := range all {
 		s := map[string]any{"snapshot-id": m.id, "sequence-number": i + 1, "timestamp-ms": m.WrittenMs, "schema-id": shape.ID, "manifest-list": list + "." + strconv.Itoa(i),
-			"summary": map[string]string{"operation": string(table.OpAppend), summaryQuery: m.Query, summaryName: m.Name, summaryBatch: strconv.FormatInt(m.Batch, 10), summaryPlan: m.Plan,
-				"added-data-files": strconv.Itoa(len(m.Files)), "added-records": strconv.FormatInt(m.Counts.Rows, 10)}}
+			"summary": m.summary()}
 		if i > 0 {
 			s["parent-snapshot-id"] = all[i-1].id
 		}

@@ -18,6 +18,8 @@ type state struct {
 	schema *Schema
 	// manifests lists, by query, the numbers of the manifests that stand alone, in order.
 	manifests map[string][]int64
+	// replays lists, by query, the numbers of its replays.
+	replays map[string][]int64
 }
 
 // look reads what the folder is and lists what is in it. A folder that is not there is a state without schema.
@@ -41,7 +43,7 @@ func (f *Folder) look(ctx context.Context) (*state, error) {
 const lookAttempts = 4
 
 func (f *Folder) lookOnce(ctx context.Context) (*state, error) {
-	s := &state{manifests: map[string][]int64{}}
+	s := &state{manifests: map[string][]int64{}, replays: map[string][]int64{}}
 	text, err := f.options.Objects.Get(ctx, folderKey)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -60,7 +62,10 @@ func (f *Folder) lookOnce(ctx context.Context) (*state, error) {
 	for _, key := range keys {
 		folder, n, ok := numbered(key)
 		query := strings.TrimSuffix(strings.TrimPrefix(folder, bookFolder), "/")
+		replays, isReplay := strings.CutSuffix(query+"/", "/"+replayFolder)
 		switch {
+		case ok && isReplay && !strings.Contains(replays, "/"):
+			s.replays[replays] = append(s.replays[replays], n)
 		case !ok || query == "" || strings.Contains(query, "/"): // folder.json, and what is not ours
 		case folder == schemaPart:
 			altered = max(altered, n)
@@ -178,6 +183,9 @@ func (f *Folder) table(ctx context.Context, query string) (*batch.Table, error) 
 		}
 		if applied, err = m.applied(); err != nil {
 			return nil, f.damaged(manifestKey(id, m.Batch), err)
+		}
+		if err := f.replayedOf(ctx, s, applied.Ledger); err != nil {
+			return nil, err
 		}
 		t.Applied = *applied
 	}
