@@ -41,6 +41,13 @@ func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, er
 	if t.CurrentSnapshot() == nil {
 		return shown, nil
 	}
+	if f, ok := l.sink.(*folder); ok {
+		every, err := paths(ctx, t)
+		if err != nil {
+			return nil, fmt.Errorf("list the files of %s: %w", name, err)
+		}
+		shown.Read = f.statement(every, "")
+	}
 	if shown.Rows, err = newest(ctx, t, names, want.rows); err != nil {
 		return nil, fmt.Errorf("read table %s: %w", name, err)
 	}
