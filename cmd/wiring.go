@@ -26,10 +26,10 @@ import (
 
 // pipeline is the packages wired for one job. Fields of parts that were not asked for are nil.
 type pipeline struct {
-	job     *job.Job
-	budget  budget
-	runID   string
-	source  *kafkasrc.Source
+	job    *job.Job
+	budget budget
+	runID  string
+	source *kafkasrc.Source
 	// sink is where the rows go. catalog and iceberg are nil where that is a folder of files.
 	sink    outlet
 	catalog catalog.Catalog

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
 	"sluice/batch"
@@ -32,7 +33,9 @@ type filesWorld struct {
 	dir   string
 	books checkpoint.Store
 	// name is the query's.
-	name   string
+	name string
+	// dead are the folders that dead letters may go to, by name.
+	dead   map[string]deadFolder
 	mutate func(*runner.Query)
 	value  func(partition int32, offset int64) []byte
 	job    batch.Value
@@ -40,7 +43,7 @@ type filesWorld struct {
 
 func newFilesWorld(t *testing.T) *filesWorld {
 	t.Helper()
-	w := &filesWorld{kafka: newKafka(), store: checkpoint.NewMemory("test"), books: checkpoint.NewMemory("books"), dir: t.TempDir(), name: "orders", job: batch.Value{Format: "raw"}}
+	w := &filesWorld{kafka: newKafka(), store: checkpoint.NewMemory("test"), books: checkpoint.NewMemory("books"), dir: t.TempDir(), name: "orders", job: batch.Value{Format: "raw"}, dead: deadFolders(t)}
 	w.kafka.produce(0, 5)
 	w.kafka.produce(1, 3)
 	return w
@@ -68,24 +71,64 @@ func (o bookObjects) Own(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-func (w *filesWorld) folder(t *testing.T, books checkpoint.Store, s *laketest.Script) *files.Folder {
+// deadFolder is a folder of dead letters: where its files are, and what is said of them.
+type deadFolder struct {
+	dir   string
+	books checkpoint.Store
+}
+
+func deadFolders(t *testing.T) map[string]deadFolder {
 	t.Helper()
-	store, err := lakesink.OpenStore(context.Background(), w.dir, nil)
+	return map[string]deadFolder{"dead": {t.TempDir(), checkpoint.NewMemory("dead")}, "other": {t.TempDir(), checkpoint.NewMemory("other")}}
+}
+
+// folder is one as a run has it, behind its script.
+func (d deadFolder) folder(s *laketest.Script, name string, letters bool) *files.Folder {
+	store, err := lakesink.OpenStore(context.Background(), d.dir, nil)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // a local one is always there
 	}
-	return files.New(files.Options{Location: w.dir, Objects: bookObjects{books}, Store: laketest.Store(store, s), Sleep: func(context.Context, time.Duration) error { return nil }})
+	return files.New(files.Options{Location: d.dir, DeadLetters: letters, Objects: bookObjects{filesBooks{scriptedStore{d.books, s}, name}}, Store: laketest.Store(store, s),
+		Sleep: func(context.Context, time.Duration) error { return nil }})
+}
+
+// judged is one as the judge reads it.
+func (d deadFolder) judged(ctx context.Context) (*verify.Folder, error) {
+	store, err := lakesink.OpenStore(ctx, d.dir, nil)
+	return &verify.Folder{Location: d.dir, Objects: bookObjects{d.books}, Store: store}, err
+}
+
+// deadSinks are the sinks of places of dead letters, one for each folder.
+func deadSinks(dead map[string]deadFolder, s *laketest.Script) func(batch.LetterPlace) runner.Sink {
+	sinks := map[string]runner.Sink{}
+	for name, d := range dead {
+		sinks[name] = fileSink{d.folder(s, name+" ", true)}
+	}
+	return func(place batch.LetterPlace) runner.Sink { return sinks[place.Name] }
+}
+
+// deadTables are what the judge reads dead letters from.
+func deadTables(ctx context.Context, dead map[string]deadFolder, identity *batch.Identity, into map[string]func(context.Context) (*table.Table, error)) error {
+	for _, name := range verify.LetterPlaces(identity, batch.InPath) {
+		folder, err := dead[name].judged(ctx)
+		if err != nil {
+			return err
+		}
+		into[batch.LetterPlace{Kind: batch.InPath, Name: name}.String()] = folder.Load
+	}
+	return nil
 }
 
 // query is one run whose effects on store, bookkeeping and files are numbered by one script.
 func (w *filesWorld) query(t *testing.T, s *laketest.Script) *runner.Query {
 	t.Helper()
-	folder := w.folder(t, filesBooks{scriptedStore{w.books, s}}, s)
+	folder := deadFolder{w.dir, w.books}.folder(s, "", false)
 	log := checkpoint.NewLog(scriptedStore{w.store, s})
 	log.Retain = 2
 	q := &runner.Query{
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}, w.value}, Sink: fileSink{folder}, Log: log, Journal: log, Lease: noLease{}, Reporter: &notices{},
-		NewDecoder: func(value batch.Value, headers bool) (runner.Decoder, error) { return decode.New(value, headers) },
+		NewDecoder:  func(value batch.Value, headers bool) (runner.Decoder, error) { return decode.New(value, headers) },
+		DeadLetters: deadSinks(w.dead, s), DeadLetterSchema: decode.DeadLetterSchema(),
 		Widening: &runner.Widening{Evolver: folder, Widen: decode.Widen, Bounded: decode.Bounded,
 			On: func(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }},
 		Options: runner.Options{Name: w.name, RunID: uuid.Must(uuid.NewV7()).String(), SinkName: folder.Describe(), Isolation: batch.ReadCommitted, Value: w.job, MaxOffsetsPerTrigger: 4,
@@ -100,10 +143,13 @@ func (w *filesWorld) query(t *testing.T, s *laketest.Script) *runner.Query {
 var anyID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
 // filesBooks gives the effects on a folder's bookkeeping names of their own.
-type filesBooks struct{ scriptedStore }
+type filesBooks struct {
+	scriptedStore
+	of string
+}
 
 func (b filesBooks) PutIfAbsent(ctx context.Context, key string, data []byte) (v checkpoint.Version, err error) {
-	err = b.effect("book "+anyID.ReplaceAllString(key, "<id>"), func() (err error) { v, err = b.Store.PutIfAbsent(ctx, key, data); return err })
+	err = b.effect("book "+b.of+anyID.ReplaceAllString(key, "<id>"), func() (err error) { v, err = b.Store.PutIfAbsent(ctx, key, data); return err })
 	return v, err
 }
 
@@ -129,12 +175,15 @@ func (w *filesWorld) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := lakesink.OpenStore(ctx, w.dir, nil)
+	folder, err := deadFolder{w.dir, w.books}.judged(ctx)
 	if err != nil {
 		return err
 	}
-	folder := &verify.Folder{Location: w.dir, Objects: bookObjects{w.books}, Store: store}
-	report, err := folder.Of(ctx, verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}})
+	letters := map[string]func(context.Context) (*table.Table, error){}
+	if err := deadTables(ctx, w.dead, identity, letters); err != nil {
+		return err
+	}
+	report, err := folder.Of(ctx, verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: letters})
 	if err != nil {
 		return err
 	}
@@ -145,8 +194,8 @@ func (w *filesWorld) judge(ctx context.Context) error {
 	for _, records := range w.kafka.records {
 		produced += int64(len(records))
 	}
-	if report.Rows != produced {
-		return fmt.Errorf("the folder has %d rows, %d records were produced", report.Rows, produced)
+	if report.Rows+report.Dropped+report.DeadLettersFound != produced {
+		return fmt.Errorf("the folder has %d rows, %d were dropped, %d are dead letters, %d records were produced", report.Rows, report.Dropped, report.DeadLettersFound, produced)
 	}
 	return nil
 }

@@ -34,6 +34,8 @@ type lakeWorld struct {
 	mutate func(*runner.Query)
 	// value, if set, makes the value of a record, nil for a tombstone; else it is a text that says which record it is.
 	value func(partition int32, offset int64) []byte
+	// dead are folders that dead letters may go to, by name; nil for none.
+	dead map[string]deadFolder
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -78,6 +80,9 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 			On: func(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }},
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 4,
 			Workers: 2, MinPartitions: 2, Grace: time.Minute, TableName: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
+	}
+	if w.dead != nil {
+		q.DeadLetters = deadSinks(w.dead, s)
 	}
 	if w.mutate != nil {
 		w.mutate(q)
@@ -196,10 +201,14 @@ func (w *lakeWorld) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	letters := w.letterTables(identity)
+	if err := deadTables(ctx, w.dead, identity, letters); err != nil {
+		return err
+	}
 	report, err := verify.Table(ctx, func(ctx context.Context) (*table.Table, error) {
 		return w.catalog.LoadTable(ctx, catalog.ToIdentifier("db.orders"))
 	},
-		verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: w.letterTables(identity)})
+		verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: letters})
 	if err != nil {
 		return err
 	}
