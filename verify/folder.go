@@ -39,6 +39,8 @@ type Folder struct {
 	Store    icebergio.IO
 
 	problems []Problem
+	// ranged holds, by the key of a range, the manifests in it; nil for a range that is not there.
+	ranged map[string][]*manifest
 }
 
 // Of judges the folder. What witnesses say is in the report; an error means that a witness could not be heard.
@@ -156,7 +158,7 @@ func (f *Folder) schema(ctx context.Context, key string) (*folderSchema, error) 
 }
 
 func (f *Folder) load(ctx context.Context) (*table.Table, error) {
-	f.problems = nil
+	f.problems, f.ranged = nil, map[string][]*manifest{}
 	began, err := f.schema(ctx, bookFolder+"folder.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, catalog.ErrNoSuchTable
@@ -233,9 +235,15 @@ func (f *Folder) problem(p Problem) {
 func (f *Folder) chain(ctx context.Context, query string, newest int64) ([]*manifest, error) {
 	var chain []*manifest
 	for n := newest; n != batch.None; {
-		m, err := f.manifest(ctx, query, n)
+		m, err := f.rangedManifest(ctx, query, n, newest)
+		if m == nil && err == nil {
+			m, err = f.manifest(ctx, query, n)
+		}
 		if errors.Is(err, fs.ErrNotExist) && n == newest {
 			return nil, err
+		}
+		if errors.Is(err, fs.ErrNotExist) && f.reread(query, n) {
+			continue // it may have become part of a range since that was looked for
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNoManifest) {
 			return nil, err
@@ -249,7 +257,7 @@ func (f *Folder) chain(ctx context.Context, query string, newest int64) ([]*mani
 			break
 		}
 		chain = append(chain, m)
-		if m.Previous >= n {
+		if m.Previous >= n || m.Previous < batch.None {
 			f.problem(Problem{Kind: ManifestUnreadable, Query: query, What: fmt.Sprintf("the manifest of batch %d makes no sense", n), Files: []string{f.at(m.key)}, Evidence: fmt.Sprintf("it says that it follows batch %d", m.Previous)})
 			break
 		}

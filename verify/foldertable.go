@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apache/iceberg-go"
@@ -158,6 +159,9 @@ func (f *Folder) entries(view *viewFS, shape *iceberg.Schema, m *manifest, seque
 		return nil, err
 	}
 	name := f.at(m.key)
+	if strings.HasSuffix(name, ".jsonl") { // several are in it
+		name += "#" + strconv.FormatInt(m.Batch, 10)
+	}
 	view.made[name] = out.Bytes()
 	return iceberg.NewManifestFile(2, name, int64(out.Len()), 0, m.id).SequenceNum(sequence, sequence).AddedFiles(int32(len(m.Files))).AddedRows(m.Counts.Rows).Build(), nil
 }

@@ -149,6 +149,18 @@ func (d *deal) ours(ctx context.Context, s *state, newest *Manifest) (bool, erro
 	if d.offers == 0 || newest == nil || s.schema.Folder != newest.Folder {
 		return false, nil
 	}
+	if n := d.commit.Plan.Batch; newest.Batch-n >= keptAlone { // there may be a range, and then it decides
+		at, err := d.folder.inRange(ctx, d.commit.Query, n)
+		if err == nil {
+			return at.Attempt == d.attempt, nil
+		}
+		if _, rangeErr := d.folder.rangeOf(ctx, d.commit.Query, n); rangeErr == nil {
+			return false, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, d.unsettled(err)
+		}
+	}
 	at := newest
 	for at != nil && at.Batch > d.commit.Plan.Batch {
 		before, err := d.folder.before(ctx, at)
@@ -327,6 +339,3 @@ func (d *deal) sameLetters(applied *batch.Applied) error {
 			d.folder.options.Location, there.Count, d.commit.Plan.Batch, offered.Count),
 		Hint: "change it back and run again, so that the batch is finished as it was begun; or move that batch's manifest away and go on with another deadLetter.path"}
 }
-
-// Maintain keeps the folder's bookkeeping bounded. Its failure harms nothing.
-func (f *Folder) Maintain(context.Context, *batch.Applied) error { return nil }

@@ -38,7 +38,7 @@ type Manifest struct {
 	Altered  []string          `json:"altered,omitempty"`
 	Accepted *batch.Acceptance `json:"accepted,omitempty"`
 	// Ledger is what the query has done up to this batch, in the form of an Iceberg table's properties.
-	Ledger map[string]string `json:"ledger"`
+	Ledger map[string]string `json:"ledger,omitempty"`
 
 	// id stands for the snapshot that a table would have: the first 63 bits of the SHA-256 of the manifest's bytes.
 	id int64

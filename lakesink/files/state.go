@@ -112,19 +112,23 @@ func (f *Folder) manifest(ctx context.Context, query string, n int64) (*Manifest
 	return m, nil
 }
 
-// before is the manifest that a manifest follows, nil for the first. fs.ErrNotExist: it is gone.
+// before is the manifest that a manifest follows, alone or in its range, nil for the first. fs.ErrNotExist: it is gone.
 func (f *Folder) before(ctx context.Context, m *Manifest) (*Manifest, error) {
 	if m.Previous == batch.None {
 		return nil, nil
 	}
-	return f.manifest(ctx, m.Query, m.Previous)
+	before, err := f.manifest(ctx, m.Query, m.Previous)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f.inRange(ctx, m.Query, m.Previous)
+	}
+	return before, err
 }
 
 // newestOf is the newest manifest of a query, nil if there is none.
 func (f *Folder) newestOf(ctx context.Context, s *state, query string) (*Manifest, error) {
 	numbers := s.manifests[query]
 	if len(numbers) == 0 {
-		return nil, nil
+		return f.newestRanged(ctx, query)
 	}
 	m, err := f.manifest(ctx, query, numbers[len(numbers)-1])
 	if err == nil && m.Folder != s.schema.Folder {
@@ -172,10 +176,17 @@ func (f *Folder) table(ctx context.Context, query string) (*batch.Table, error) 
 		return &batch.Table{Applied: *applied}, nil
 	}
 	t := &batch.Table{Exists: true, UUID: s.schema.Folder, Location: f.options.Location, SchemaID: s.schema.ID, Columns: rowsOf(s.schema.Columns), Applied: *applied, Queries: map[string]string{}}
-	for _, id := range slices.Sorted(maps.Keys(s.manifests)) {
+	ids := slices.Collect(maps.Keys(s.manifests))
+	if query != "" && s.manifests[query] == nil {
+		ids = append(ids, query)
+	}
+	for _, id := range ids {
 		m, err := f.newestOf(ctx, s, id)
 		if err != nil {
 			return nil, err
+		}
+		if m == nil {
+			continue
 		}
 		t.Queries[id] = m.Name
 		if id != query {
