@@ -37,6 +37,7 @@ var samples = map[string][2]string{
 	deadFolderPath:                    {"/dead", "/other"},
 	parquetPath:                       {"/files", "/others"},
 	"sink.parquet.targetFileSize":     {"1MiB", "2MiB"},
+	"sink.parquet.sparkMetadata":      {"false", "true"},
 	"value.onTombstone":               {"keep", "drop"},
 	"value.onUnknownField":            {"ignore", "fail"},
 	"value.includeRawValue":           {"false", "true"},

@@ -169,6 +169,8 @@ type Parquet struct {
 	Path string
 	// TargetFileSize is the size that data files aim at, in bytes.
 	TargetFileSize int64
+	// SparkMetadata keeps Spark's log of a file sink.
+	SparkMetadata bool
 }
 
 // Folder is the address of a folder without parameters: what identifies it.

@@ -269,6 +269,9 @@ var keys = []*Key{
 	key("sink.parquet.targetFileSize", func(j *Job) *int64 { return &j.Sink.Parquet.TargetFileSize }, size(64<<10), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes",
 		Doc: "The size that data files aim at."}),
+	key("sink.parquet.sparkMetadata", func(j *Job) *bool { return &j.Sink.Parquet.SparkMetadata }, truth, Key{
+		Class: NextBatch, Default: "false",
+		Doc: "Keeps Spark's own log of a file sink in the folder (`_spark_metadata`), so that Spark, given the folder, reads exactly the files that count. A folder with it has one query, and others are refused. docs/files.md says more."}),
 
 	key("memory", func(j *Job) *int64 { return &j.Memory }, size(leastMemory), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "memory", also: []string{"memoryLimit"},

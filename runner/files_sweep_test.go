@@ -39,6 +39,8 @@ type filesWorld struct {
 	mutate func(*runner.Query)
 	value  func(partition int32, offset int64) []byte
 	job    batch.Value
+	// spark says that Spark's log is kept.
+	spark bool
 }
 
 func newFilesWorld(t *testing.T) *filesWorld {
@@ -88,7 +90,7 @@ func (d deadFolder) folder(s *laketest.Script, name string, letters bool) *files
 	if err != nil {
 		panic(err) // a local one is always there
 	}
-	return files.New(files.Options{Location: d.dir, DeadLetters: letters, Objects: bookObjects{filesBooks{scriptedStore{d.books, s}, name}}, Store: laketest.Store(store, s),
+	return files.New(files.Options{Location: d.dir, DeadLetters: letters, SparkMetadata: name == "spark ", Objects: bookObjects{filesBooks{scriptedStore{d.books, s}, name}}, Store: laketest.Store(store, s),
 		Sleep: func(context.Context, time.Duration) error { return nil }})
 }
 
@@ -122,7 +124,11 @@ func deadTables(ctx context.Context, dead map[string]deadFolder, identity *batch
 // query is one run whose effects on store, bookkeeping and files are numbered by one script.
 func (w *filesWorld) query(t *testing.T, s *laketest.Script) *runner.Query {
 	t.Helper()
-	folder := deadFolder{w.dir, w.books}.folder(s, "", false)
+	name := ""
+	if w.spark {
+		name = "spark "
+	}
+	folder := deadFolder{w.dir, w.books}.folder(s, name, false)
 	log := checkpoint.NewLog(scriptedStore{w.store, s})
 	log.Retain = 2
 	q := &runner.Query{

@@ -172,7 +172,13 @@ func (f *Folder) load(ctx context.Context) (*table.Table, error) {
 	}
 	schema, altered := began, int64(0)
 	numbers, replays := map[string][]int64{}, map[string][]string{}
+	claimed := ""
 	for _, key := range keys {
+		if key == bookFolder+"spark.json" {
+			if claimed, err = f.claimed(ctx, key); err != nil {
+				return nil, err
+			}
+		}
 		folder, name, _ := strings.Cut(strings.TrimPrefix(key, bookFolder), "/")
 		n, err := strconv.ParseInt(strings.TrimSuffix(name, ".json"), 10, 64)
 		query, isReplay := strings.CutSuffix(key[:strings.LastIndexByte(key, '/')+1], "/replays/")
@@ -212,6 +218,11 @@ func (f *Folder) load(ctx context.Context) (*table.Table, error) {
 			continue
 		}
 		newest[query] = chain[len(chain)-1]
+		if claimed == query {
+			if err := f.checkSpark(ctx, chain); err != nil {
+				return nil, err
+			}
+		}
 		more, err := f.replays(ctx, query, replays[query], began.Folder)
 		if err != nil {
 			return nil, err

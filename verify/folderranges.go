@@ -92,4 +92,3 @@ func parseRange(key string, text []byte, query string, from int64) ([]*manifest,
 	}
 	return all, nil
 }
-

@@ -185,6 +185,8 @@ const (
 	// lie in one.
 	ManifestContradicts Kind = "manifest-contradicts"
 	FolderMixed         Kind = "folder-mixed"
+	// SparkMetadata: what Spark's readers are told of a folder is not what its manifests say.
+	SparkMetadata Kind = "spark-metadata"
 	// LedgerUnreadable: the property is no ledger, or parts of it are missing.
 	LedgerUnreadable Kind = "ledger-unreadable"
 	// LedgerImpossible: it contradicts itself.

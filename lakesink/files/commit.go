@@ -36,12 +36,15 @@ func (f *Folder) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, e
 		return nil, fmt.Errorf("read %s to commit batch %d: %w", f.options.Location, c.Plan.Batch, err)
 	}
 	for attempt := 1; ; attempt++ {
-		if landed, err := d.ours(ctx, s, newest); err != nil || landed {
-			return appliedIf(newest, err)
+		there, err := d.ours(ctx, s, newest)
+		if err == nil && !there {
+			_, there, err = d.standing(s, newest, true)
 		}
-		applied, there, err := d.standing(s, newest, true)
-		if err != nil || there {
-			return applied, err
+		switch {
+		case err != nil:
+			return nil, err
+		case there:
+			return d.published(ctx, s, newest)
 		}
 		if attempt > f.options.Attempts {
 			return nil, d.giveUp()
@@ -182,14 +185,6 @@ func (d *deal) ours(ctx context.Context, s *state, newest *Manifest) (bool, erro
 	return true, nil
 }
 
-// appliedIf is what a manifest says was applied.
-func appliedIf(m *Manifest, err error) (*batch.Applied, error) {
-	if err != nil {
-		return nil, err
-	}
-	return m.applied()
-}
-
 // offer creates the manifest on one reading of the folder. What the store answers is remembered and not believed.
 func (d *deal) offer(ctx context.Context, s *state, newest *Manifest) error {
 	if ctx.Err() != nil {
@@ -208,6 +203,9 @@ func (d *deal) offer(ctx context.Context, s *state, newest *Manifest) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.folder.options.Timeout)
 	defer cancel()
+	if err := d.folder.checkSpark(ctx, s, d.commit.Query); err != nil {
+		return err
+	}
 	if err := d.folder.proved(ctx); err != nil {
 		return fmt.Errorf("prepare the manifest of batch %d: %w", d.commit.Plan.Batch, err)
 	}

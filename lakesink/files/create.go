@@ -67,7 +67,7 @@ func (f *Folder) Create(ctx context.Context, rows columns.Schema) error {
 
 // create believes neither success nor failure: what is there afterwards counts.
 func (f *Folder) create(ctx context.Context, rows columns.Schema) (*state, error) {
-	if err := f.proved(ctx); err != nil {
+	if err := errors.Join(f.proved(ctx), f.foreignSpark(ctx)); err != nil {
 		return nil, err
 	}
 	last := 0

@@ -24,6 +24,9 @@ type Options struct {
 	Store   iceio.IO
 	// DeadLetters says that the folder is one of dead letters, whose columns never follow a job's: errors advise otherwise.
 	DeadLetters bool
+	// SparkMetadata keeps, beside the manifests, the log by which Spark reads exactly the files of a query
+	// (_spark_metadata). A folder with it has one query.
+	SparkMetadata bool
 
 	// TargetFileBytes is the size at which a data file is finished; the default is 256 MiB.
 	TargetFileBytes int64

@@ -121,10 +121,13 @@ func (f *Folder) newestRanged(ctx context.Context, query string) (*Manifest, err
 // hundred newer ones are there, and are then removed. A range is created only if there is none, what it holds follows from
 // the manifests alone, and nothing is removed before it is there: whoever reads meanwhile finds either.
 //
+// It also makes up for what of Spark's log was not written when its batch was committed.
+//
 // A name that is free again is no invitation: a run that slept for long may create the manifest of a batch whose range has
 // been made. The range decides: what is in it counts, and Commit looks there first.
 func (f *Folder) Maintain(ctx context.Context, applied *batch.Applied) error {
-	if applied.Ledger == nil || applied.Batch < rangeSize+keptAlone-1 || applied.Batch%10 != 9 && !f.options.DeadLetters {
+	due := applied.Batch >= rangeSize+keptAlone-1 && (applied.Batch%10 == 9 || f.options.DeadLetters)
+	if applied.Ledger == nil || !due && !f.options.SparkMetadata {
 		return nil
 	}
 	query := applied.Ledger.Query
@@ -134,6 +137,9 @@ func (f *Folder) Maintain(ctx context.Context, applied *batch.Applied) error {
 	}
 	newest, err := f.newestOf(ctx, s, query)
 	if err != nil || newest == nil {
+		return err
+	}
+	if err := f.publish(ctx, s, newest); err != nil || !due {
 		return err
 	}
 	for _, from := range closable(s.manifests[query], newest.Batch) {

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,8 @@ type state struct {
 	manifests map[string][]int64
 	// replays lists, by query, the numbers of its replays.
 	replays map[string][]int64
+	// claim is the query whose files Spark is told of, empty if it is told of none.
+	claim string
 }
 
 // look reads what the folder is and lists what is in it. A folder that is not there is a state without schema.
@@ -60,6 +63,11 @@ func (f *Folder) lookOnce(ctx context.Context) (*state, error) {
 	}
 	altered := int64(0)
 	for _, key := range keys {
+		if key == claimKey {
+			if s.claim, err = f.claimed(ctx); err != nil {
+				return nil, err
+			}
+		}
 		folder, n, ok := numbered(key)
 		query := strings.TrimSuffix(strings.TrimPrefix(folder, bookFolder), "/")
 		replays, isReplay := strings.CutSuffix(query+"/", "/"+replayFolder)
@@ -77,6 +85,18 @@ func (f *Folder) lookOnce(ctx context.Context) (*state, error) {
 		slices.Sort(numbers)
 	}
 	return s, f.readAltered(ctx, s, int(altered))
+}
+
+func (f *Folder) claimed(ctx context.Context) (string, error) {
+	text, err := f.options.Objects.Get(ctx, claimKey)
+	if err != nil {
+		return "", err
+	}
+	var c claim
+	if err := json.Unmarshal(text, &c); err != nil || c.V != formatVersion || c.Query == "" {
+		return "", f.damaged(claimKey, errors.Join(err, fmt.Errorf("format version %d, query %q", c.V, c.Query)))
+	}
+	return c.Query, nil
 }
 
 // readAltered reads the columns after the newest change.
