@@ -2,22 +2,18 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/apache/iceberg-go/catalog"
 	"github.com/urfave/cli/v2"
 
 	"sluice/batch"
-	"sluice/job"
 	"sluice/lakesink"
 	"sluice/offsets"
 	"sluice/progress"
-	"sluice/verify"
 )
 
 const (
@@ -51,104 +47,6 @@ func (p *process) deadLetterCommand() *cli.Command {
 	}
 }
 
-// deadLetters connects to the tables of a query's dead letters.
-func (p *process) deadLetters(c *cli.Context) (*pipeline, *progress.DeadLetters, error) {
-	if err := p.begin(c); err != nil {
-		return nil, nil, err
-	}
-	j, err := p.loadJob(c, job.ForSink|job.ForCheckpoint)
-	if err != nil {
-		return nil, nil, err
-	}
-	line, err := connect(c.Context, j, job.ForSink|job.ForCheckpoint)
-	if err != nil {
-		return line, nil, cause(c.Context, err)
-	}
-	found := &progress.DeadLetters{Query: j.Name, Tables: []string{}, ByTopic: []progress.DeadLetterCount{}, ByReason: []progress.DeadLetterCount{}, ByBatch: []progress.DeadLetterCount{}, Newest: []progress.DeadLetterPlace{}, Lost: []progress.DeadLetterLoss{}}
-	if found.QueryID, err = line.log.Query(c.Context); err != nil {
-		return line, nil, cause(c.Context, err)
-	}
-	if found.QueryID == "" {
-		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: "the checkpoint has no query", Hint: "check checkpoint, or run sluice run first"}
-	}
-	identity, err := line.log.Identity(c.Context)
-	if err != nil {
-		return line, nil, cause(c.Context, err)
-	}
-	found.Tables = append(found.Tables, readablePlaces(identity)...)
-	if err := p.tellGone(c.Context, line, found.Tables); err != nil {
-		return line, nil, cause(c.Context, err)
-	}
-	if place := j.Value.LetterPlace(); place.Kind != "" && place.Kind != batch.InTopic && !slices.Contains(found.Tables, place.String()) {
-		found.Tables = append(found.Tables, place.String())
-	}
-	if len(found.Tables) == 0 {
-		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters", j.Name), Hint: "set deadLetter.table or deadLetter.path, and value.onMalformed to deadLetter: docs/formats.md says more"}
-	}
-	return line, found, nil
-}
-
-// tellGone says which of the tables that the query has put dead letters into are not there any more, so that nobody takes
-// what is left for all of them.
-func (p *process) tellGone(ctx context.Context, line *pipeline, tables []string) error {
-	for _, name := range tables {
-		in, err := line.letterbox(ctx, name)
-		if err == nil {
-			_, err = in.Load(ctx)
-		}
-		switch {
-		case isNoTable(err):
-			fmt.Fprintf(p.stderr, "sluice: the table of dead letters %s is gone, and the dead letters that this query put there with it: bring it back to see and to replay them\n", name)
-		case err != nil:
-			return err
-		}
-	}
-	return nil
-}
-
-func isNoTable(err error) bool {
-	return errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace)
-}
-
-// readablePlaces are the tables and folders that a query's dead letters went to, as its identity has them.
-func readablePlaces(identity *batch.Identity) (places []string) {
-	for _, kind := range []batch.LetterKind{batch.InTable, batch.InPath} {
-		for _, name := range verify.LetterPlaces(identity, kind) {
-			places = append(places, batch.LetterPlace{Kind: kind, Name: name}.String())
-		}
-	}
-	return places
-}
-
-// letterbox is a place of dead letters that can be read, by its words.
-func (l *pipeline) letterbox(ctx context.Context, place string) (outlet, error) {
-	return l.deadLetters(ctx, batch.ParseLetterPlace(place))
-}
-
-// eachLetter visits the dead letters of a query in all its tables. A table that is not there yet, or any more, has none.
-func (l *pipeline) eachLetter(ctx context.Context, of *progress.DeadLetters, parts lakesink.LetterParts, visit func(table string, letter *lakesink.Letter) (more bool, err error)) error {
-	for _, name := range of.Tables {
-		more := true
-		in, err := l.letterbox(ctx, name)
-		if err != nil {
-			return err
-		}
-		err = lakesink.Letters(ctx, in, parts, func(letter *lakesink.Letter) (_ bool, err error) {
-			if letter.Query == of.QueryID {
-				more, err = visit(name, letter)
-			}
-			return more, err
-		})
-		if isNoTable(err) {
-			continue
-		}
-		if err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
 func (p *process) listDeadLetters(c *cli.Context) error {
 	line, found, err := p.deadLetters(c)
 	if line != nil {
@@ -166,18 +64,21 @@ func (p *process) listDeadLetters(c *cli.Context) error {
 		return cause(c.Context, err)
 	}
 	if !rows.known {
-		found.Replayed = -1
+		found.shown.Replayed = -1
 	}
 	tally := letterTally{topics: counts[string]{}, reasons: counts[string]{}, batches: counts[int64]{}, newest: newestPlaces{limit: limit}}
 	err = line.eachLetter(c.Context, found, lakesink.LetterReasons, func(table string, letter *lakesink.Letter) (bool, error) {
-		tally.add(found, rows, table, letter)
+		tally.add(found.shown, rows, table, letter)
 		return true, c.Context.Err()
 	})
 	if err != nil {
 		return cause(c.Context, err)
 	}
-	tally.into(found)
-	return progress.Write(p.stdout, p.json, found)
+	tally.into(found.shown)
+	if err := progress.Write(p.stdout, p.json, found.shown); err != nil {
+		return err
+	}
+	return found.stop
 }
 
 func limitOf(c *cli.Context) (int, error) {
@@ -219,7 +120,7 @@ func placesOf(wanted map[record]bool) lakesink.Places {
 }
 
 // letterPlaces are the places of a query's dead letters.
-func (l *pipeline) letterPlaces(ctx context.Context, of *progress.DeadLetters) (lakesink.Places, error) {
+func (l *pipeline) letterPlaces(ctx context.Context, of *letterSet) (lakesink.Places, error) {
 	all := lakesink.Places{}
 	err := l.eachLetter(ctx, of, lakesink.LetterPlaces, func(_ string, letter *lakesink.Letter) (bool, error) {
 		all.Add(letter.TopicPartition, letter.Offset)
@@ -267,14 +168,14 @@ func (p *process) showDeadLetters(c *cli.Context) error {
 			names = append(names, fmt.Sprintf("%s@%d", at.TopicPartition, at.offset))
 		}
 		slices.Sort(names)
-		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("%d of %d records are no dead letters of query %s: %s", len(names), asked, found.Query, strings.Join(names, ", ")),
+		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("%d of %d records are no dead letters of query %s: %s", len(names), asked, found.shown.Query, strings.Join(names, ", ")),
 			Hint: "sluice deadletter ls lists the newest that are there"}
 	}
-	return nil
+	return found.stop
 }
 
 // newestRecords are the newest dead letters, as many as are asked for.
-func (l *pipeline) newestRecords(c *cli.Context, of *progress.DeadLetters) (map[record]bool, error) {
+func (l *pipeline) newestRecords(c *cli.Context, of *letterSet) (map[record]bool, error) {
 	limit, err := limitOf(c)
 	if err != nil {
 		return nil, err

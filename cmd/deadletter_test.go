@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sluice/checkpoint"
+	"sluice/objectstore"
 )
 
 // lettered is a pipeline whose malformed records are dead letters.
@@ -216,7 +217,7 @@ func TestAReplayWaitsForTheRunThatIsActive(t *testing.T) {
 	p := lettered(t, k, "a INT")
 	k.say(t, `{`)
 	p.run(t)
-	store, err := checkpoint.OpenStore(t.Context(), p.checkpoint())
+	store, err := objectstore.Open(t.Context(), p.checkpoint())
 	if err != nil {
 		t.Fatal(err)
 	}

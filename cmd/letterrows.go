@@ -34,9 +34,9 @@ func (r *letterRows) placeOf(table string, l *lakesink.Letter) progress.DeadLett
 // letterRows finds which of the dead letters that among gives are rows. The table's ledger says of which partitions any
 // are, so that most queries search nothing. A table that does not tell is no error: the dead letters themselves are worth
 // having, and stderr says what is not known.
-func (p *process) letterRows(ctx context.Context, line *pipeline, of *progress.DeadLetters, among func() (lakesink.Places, error)) (*letterRows, error) {
+func (p *process) letterRows(ctx context.Context, line *pipeline, of *letterSet, among func() (lakesink.Places, error)) (*letterRows, error) {
 	rows := &letterRows{}
-	t, err := line.sink.Table(ctx, of.QueryID)
+	t, err := line.sink.Table(ctx, of.shown.QueryID)
 	switch {
 	case ctx.Err() != nil:
 		return nil, err
@@ -51,7 +51,7 @@ func (p *process) letterRows(ctx context.Context, line *pipeline, of *progress.D
 		if wanted, err = among(); err != nil {
 			return nil, err
 		}
-		rows.there, err = line.sink.Replayed(ctx, of.QueryID, wanted)
+		rows.there, err = line.sink.Replayed(ctx, of.shown.QueryID, wanted)
 	}
 	if ctx.Err() != nil {
 		return nil, err

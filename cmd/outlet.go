@@ -12,11 +12,12 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/batch"
-	"sluice/checkpoint"
+
 	"sluice/columns"
 	"sluice/job"
 	"sluice/lakesink"
 	"sluice/lakesink/files"
+	"sluice/objectstore"
 	"sluice/runner"
 	"sluice/verify"
 )
@@ -65,12 +66,9 @@ func openFolder(ctx context.Context, location string, options files.Options) (*f
 	if err := knownParameters(location); err != nil {
 		return nil, err
 	}
-	books, err := checkpoint.OpenStore(ctx, location)
+	books, err := objectstore.OpenShared(ctx, location)
 	if err != nil {
 		return nil, err
-	}
-	if local, ok := books.(*checkpoint.Local); ok {
-		local.Share()
 	}
 	options.Location, options.CreatedBy = job.Folder(location), "sluice "+Version()
 	if options.Store, err = lakesink.OpenStore(ctx, options.Location, storeProperties(location)); err != nil {
@@ -121,12 +119,12 @@ func storeProperties(location string) map[string]string {
 }
 
 // objects is a store of small objects as the bookkeeping of a folder.
-type objects struct{ checkpoint.Store }
+type objects struct{ objectstore.Store }
 
 // Get is that of files.Objects and verify.Objects.
 func (o objects) Get(ctx context.Context, key string) ([]byte, error) {
 	data, _, err := o.Store.Get(ctx, key)
-	if errors.Is(err, checkpoint.ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return data, err
@@ -134,11 +132,11 @@ func (o objects) Get(ctx context.Context, key string) ([]byte, error) {
 
 // Own is that of files.Objects.
 func (o objects) Own(ctx context.Context, key string, data []byte) error {
-	_, err := checkpoint.PutOwned(ctx, o.Store, key, data)
+	_, err := objectstore.PutOwned(ctx, o.Store, key, data)
 	switch {
-	case errors.Is(err, checkpoint.ErrConflict):
+	case errors.Is(err, objectstore.ErrConflict):
 		return fmt.Errorf("%w: %w", fs.ErrExist, err)
-	case errors.Is(err, checkpoint.ErrAmbiguous):
+	case errors.Is(err, objectstore.ErrAmbiguous):
 		return fmt.Errorf("%w: %w", files.ErrUnknown, err)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"sluice/decode"
 	"sluice/lakesink"
 	"sluice/progress"
+	"sluice/runner"
 )
 
 func (p *process) replayDeadLetters(c *cli.Context) error {
@@ -20,6 +21,9 @@ func (p *process) replayDeadLetters(c *cli.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if found.stop != nil {
+		return found.stop
 	}
 	var came *progress.DeadLetterReplay
 	if c.Bool(flagDryRun) {
@@ -34,7 +38,7 @@ func (p *process) replayDeadLetters(c *cli.Context) error {
 }
 
 // replayHeld replays under the lease.
-func (p *process) replayHeld(ctx context.Context, line *pipeline, found *progress.DeadLetters) (*progress.DeadLetterReplay, error) {
+func (p *process) replayHeld(ctx context.Context, line *pipeline, found *letterSet) (*progress.DeadLetterReplay, error) {
 	if err := line.unwritable(); err != nil {
 		return nil, err
 	}
@@ -54,25 +58,19 @@ func (p *process) replayHeld(ctx context.Context, line *pipeline, found *progres
 
 // replay decodes the dead letters of a query again. The checkpoint is not touched: what is replayed is in the table's
 // ledger. A dry one writes nothing.
-func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters, dry bool) (*progress.DeadLetterReplay, error) {
-	identity, err := l.log.Identity(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (l *pipeline) replay(ctx context.Context, of *letterSet, dry bool) (*progress.DeadLetterReplay, error) {
 	uuids := map[string]string{}
-	if identity != nil {
-		uuids[""] = identity.Tables["main"]
-		for _, place := range readablePlaces(identity) {
-			uuids[batch.ParseLetterPlace(place).Name] = identity.Tables["deadLetters/"+place]
-		}
+	if of.identity != nil {
+		uuids[""] = of.identity.Tables["main"]
 	}
 	var from []lakesink.Letterbox
-	for _, place := range of.Tables {
-		in, err := l.letterbox(ctx, place)
+	for _, name := range of.read {
+		in, err := l.letterbox(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		from = append(from, in)
+		uuids[in.TableName()] = runner.LettersUUID(batch.ParseLetterPlace(name), of.identity)
 	}
 	value, err := l.replayed(ctx, of)
 	if err != nil {
@@ -82,12 +80,12 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters, dry boo
 	if err != nil {
 		return nil, err
 	}
-	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(), DryRun: dry,
+	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.shown.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(), DryRun: dry,
 		Decode: func(records *columns.Records) (*columns.Batch, error) { return decoder.Decode(records) }})
 	if err != nil {
 		return nil, err
 	}
-	came := &progress.DeadLetterReplay{Query: of.Query, QueryID: of.QueryID, DryRun: dry, DeadLetters: did.Letters, Before: did.Before, Rows: did.Rows, Still: did.Still,
+	came := &progress.DeadLetterReplay{Query: of.shown.Query, QueryID: of.shown.QueryID, DryRun: dry, DeadLetters: did.Letters, Before: did.Before, Rows: did.Rows, Still: did.Still,
 		Reasons: did.Misfits.Reasons, Examples: []progress.DeadLetterPlace{}, Table: l.sink.TableName(), Snapshot: did.Snapshot}
 	for _, e := range did.Misfits.Examples {
 		came.Examples = append(came.Examples, progress.DeadLetterPlace{Topic: e.Topic, Partition: e.Partition, Offset: e.Offset, Reason: e.Reason, Error: e.Text, Batch: batch.None})
@@ -98,11 +96,11 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters, dry boo
 // replayed is how the job reads values now, with the columns that the table has been given, but that whatever is no row
 // stays a dead letter: to make nulls of it would be to lose it. So does a record with a field that the table has no
 // column for, where such fields are to become columns: that is a run's work.
-func (l *pipeline) replayed(ctx context.Context, of *progress.DeadLetters) (batch.Value, error) {
+func (l *pipeline) replayed(ctx context.Context, of *letterSet) (batch.Value, error) {
 	if err := l.openRegistry(ctx); err != nil {
 		return batch.Value{}, err
 	}
-	t, err := l.sink.Table(ctx, of.QueryID)
+	t, err := l.sink.Table(ctx, of.shown.QueryID)
 	if err != nil {
 		return batch.Value{}, err
 	}
@@ -114,6 +112,6 @@ func (l *pipeline) replayed(ctx context.Context, of *progress.DeadLetters) (batc
 		value.OnTombstone = batch.DeadLetterPolicy
 	}
 	value.OnMalformed = batch.DeadLetterPolicy
-	value.SendLetters(batch.ParseLetterPlace(of.Tables[0]))
+	value.SendLetters(batch.ParseLetterPlace(of.shown.Tables[0]))
 	return value, err
 }

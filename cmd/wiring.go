@@ -17,9 +17,11 @@ import (
 	"sluice/decode"
 	"sluice/decode/registry"
 	"sluice/job"
+	"sluice/kafkasink"
 	"sluice/kafkasrc"
 	"sluice/lakesink"
 	"sluice/lakesink/files"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
 )
@@ -34,10 +36,11 @@ type pipeline struct {
 	sink    outlet
 	catalog catalog.Catalog
 	iceberg *lakesink.Iceberg
-	// letters are the tables and folders of dead letters that were asked for, by their place.
+	// letters are the tables and folders of dead letters that were asked for, by their place, topics the topics.
 	lettersMu sync.Mutex
 	letters   map[batch.LetterPlace]outlet
-	store     checkpoint.Store
+	topics    map[string]*kafkasink.Topic
+	store     objectstore.Store
 	log       *checkpoint.Log
 	lease     *checkpoint.Lease
 	// registry is nil where the job names none; decoders asks it.
@@ -88,7 +91,7 @@ func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error)
 }
 
 func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
-	if p.store, err = checkpoint.OpenStore(ctx, p.job.Checkpoint); err != nil {
+	if p.store, err = objectstore.Open(ctx, p.job.Checkpoint); err != nil {
 		return err
 	}
 	p.log = checkpoint.NewLog(p.store)
@@ -198,6 +201,13 @@ func (p *pipeline) located(folder string) string {
 
 // letterSink is the sink of any place of dead letters.
 func (p *pipeline) letterSink(place batch.LetterPlace) runner.Sink {
+	if place.Kind == batch.InTopic {
+		topic, err := p.deadLetterTopic(place.Name)
+		if err != nil {
+			return noSink{err}
+		}
+		return topicSink{topic}
+	}
 	opened, err := p.deadLetters(context.Background(), place)
 	if err != nil {
 		return noSink{err}
@@ -254,6 +264,9 @@ func (p *pipeline) close() {
 	}
 	if p.registry != nil {
 		p.registry.Close()
+	}
+	for _, topic := range p.topics {
+		topic.Close()
 	}
 	if closer, ok := p.catalog.(catalog.Closer); ok {
 		_ = closer.Close() // a catalog that was only read or whose commits were answered has nothing to lose

@@ -90,8 +90,12 @@ func (l *loading) checkBadRecords() {
 			l.report(at, path, "means nothing with "+onMalformedPath+" fail, which bears no malformed record: leave it out, or set "+onMalformedPath+" to deadLetter or null")
 		}
 	}
-	if v.DeadLetters != "" && v.DeadLetters == l.job.Sink.Iceberg.Table {
+	switch rows := l.job.Sink.Iceberg.Table; {
+	case v.DeadLetters == "":
+	case v.DeadLetters == rows:
 		l.report(l.touched[deadLetterPath], deadLetterPath, "is the table of the rows: want another one")
+	case strings.EqualFold(v.DeadLetters, rows):
+		l.report(l.touched[deadLetterPath], deadLetterPath, fmt.Sprintf("differs from the table of the rows, %s, in capitals alone: many catalogs take both for one table; want another name", rows))
 	}
 	if v.DeadLetters != "" && l.job.Sink.IsFolder() {
 		l.report(l.touched[deadLetterPath], deadLetterPath, "needs a catalog, and the rows go to a folder of files: want "+deadFolderPath+" or "+deadTopicPath)

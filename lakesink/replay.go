@@ -272,9 +272,16 @@ func flushUnless(err error, flush func() error) error {
 
 func (r *replay) decode(ctx context.Context, writer ReplayWriter, records *columns.Records) error {
 	rows, err := r.options.Decode(records)
-	if err != nil {
-		return err
+	for ; err == nil && rows != nil; rows, err = rows.Next() {
+		if err := r.take(ctx, writer, records, rows); err != nil {
+			return err
+		}
 	}
+	return err
+}
+
+// take writes what became rows, and counts.
+func (r *replay) take(ctx context.Context, writer ReplayWriter, records *columns.Records, rows *columns.Batch) error {
 	said := batch.Misfits{Malformed: int64(rows.Bad), Reasons: rows.Reasons}
 	for _, e := range rows.Examples {
 		said.Examples = append(said.Examples, batch.Misfit{Topic: records.Topic, Partition: records.Partition, Offset: e.Offset, Reason: e.Reason, Text: e.Text})

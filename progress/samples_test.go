@@ -63,9 +63,10 @@ func sampleStatus() *Status {
 		Uncommitted: &StatusBatch{Batch: 7, Planned: at("2026-11-30T04:00:01.250Z"), Offsets: 1_000_000}, Action: ActionReplay,
 		Table: "sales.orders", TableUUID: sampleTable, TableLocation: "file:///data/lake/sales.db/orders",
 		Partitions: []StatusPartition{{"orders", 0, 100, 3_000_100, 3_000_000, 0}, {"orders", 1, 200, 500_200, 500_000, 12}}, Lag: 3_500_000, Blocked: 12,
-		Lease:   &StatusLease{Owner: "run " + sampleRun + ", process 4711 on etl-1", Since: at("2026-11-30T04:00:00.900Z"), Heartbeat: at("2026-11-30T04:00:05.900Z"), Released: true},
-		LastRun: &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer", Hint: "see whether the brokers are up, then run again"},
-		Notes:   []string{}}
+		DeadLetters: &StatusLetters{Place: "ops.dead", Before: []string{"topic orders-dead"}, DeadLetters: 1_204, Replayed: 1_200},
+		Lease:       &StatusLease{Owner: "run " + sampleRun + ", process 4711 on etl-1", Since: at("2026-11-30T04:00:00.900Z"), Heartbeat: at("2026-11-30T04:00:05.900Z"), Released: true},
+		LastRun:     &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer", Hint: "see whether the brokers are up, then run again"},
+		Notes:       []string{}}
 }
 
 func sampleVerify() *Verify {

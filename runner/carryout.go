@@ -102,11 +102,11 @@ func (r *run) executeAs(ctx context.Context, plan *batch.Plan, value batch.Value
 // and the plan named none. Where the plan has one that can be used, it is that one, whatever the settings name.
 func (r *run) lettersFor(ctx context.Context, plan *batch.Plan, value *batch.Value) (*letters, error) {
 	l, err := r.lettersOf(ctx, plan)
-	if err == nil && l == nil && value.Rejects() {
+	if err == nil && (l == nil || l.forgets() && r.letters != nil && value.LetterPlace() == r.letters.place) && value.Rejects() {
 		l, err = r.haveLetters(ctx)
 	}
-	if err == nil && l != nil && !l.table.Exists { // the job's, in place of the plan's
-		l, err = r.haveLetters(ctx)
+	if err == nil && l != nil {
+		err = r.makeLetters(ctx, l)
 	}
 	if err != nil {
 		return nil, err
@@ -138,11 +138,20 @@ func (r *run) tasksAs(plan *batch.Plan, value batch.Value, headers bool) []batch
 // plan's because of a record or of the table's columns. It would otherwise fail forever: a record stays as it is. Nothing
 // of the batch is in the table, so that no record gets two rows by it.
 func (r *run) cures(plan *batch.Plan, job batch.Value, failure error) bool {
-	switch batch.ClassOf(failure) {
-	case batch.BadRecords, batch.Inconsistent:
+	switch class := batch.ClassOf(failure); {
+	case class == batch.BadRecords, class == batch.Inconsistent, class == batch.NotSetUp && r.movesOn(plan, job):
 		return !settled(plan.Value, &job).Equal(job) || *settled(plan.IncludeHeaders, &r.IncludeHeaders) != r.IncludeHeaders
 	}
 	return false
+}
+
+// movesOn says that the dead letters of the plan go to a place that binds nobody, and the job has another one.
+func (r *run) movesOn(plan *batch.Plan, job batch.Value) bool {
+	if plan.Value == nil {
+		return false
+	}
+	was := letters{place: plan.Value.LetterPlace()}
+	return was.forgets() && job.LetterPlace() != was.place
 }
 
 // lastWords is how long a sink has, when the grace is over, to say what it knows of the commit in hand.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"sluice/batch"
-	"sluice/checkpoint"
 	"sluice/lakesink/laketest"
+	"sluice/objectstore"
 	"sluice/runner"
 )
 
@@ -128,9 +128,9 @@ func TestARunOnAFolderOfFilesThatStallsAnywhereDoesNoHarm(t *testing.T) {
 }
 
 // overwriting is a store that a mutant takes for one that needs no condition: it replaces what is there.
-type overwriting struct{ checkpoint.Store }
+type overwriting struct{ objectstore.Store }
 
-func (o overwriting) PutIfAbsent(ctx context.Context, key string, data []byte) (checkpoint.Version, error) {
+func (o overwriting) PutIfAbsent(ctx context.Context, key string, data []byte) (objectstore.Version, error) {
 	if err := o.Put(ctx, key, data); err != nil {
 		return "", err
 	}
@@ -158,9 +158,9 @@ func TestTheSweepOfAFolderOfFilesNoticesEveryMutant(t *testing.T) {
 }
 
 // refusing is a store that takes no manifest.
-type refusing struct{ checkpoint.Store }
+type refusing struct{ objectstore.Store }
 
-func (r refusing) PutIfAbsent(ctx context.Context, key string, data []byte) (checkpoint.Version, error) {
+func (r refusing) PutIfAbsent(ctx context.Context, key string, data []byte) (objectstore.Version, error) {
 	if anyID.MatchString(key) && !strings.Contains(key, "probe") {
 		return "", errors.New("no")
 	}

@@ -20,6 +20,7 @@ import (
 	"sluice/lakesink"
 	"sluice/lakesink/files"
 	"sluice/lakesink/laketest"
+	"sluice/objectstore"
 	"sluice/runner"
 	"sluice/verify"
 )
@@ -28,10 +29,10 @@ import (
 // conditional writes.
 type filesWorld struct {
 	kafka *kafka
-	store checkpoint.Store
+	store objectstore.Store
 	// dir is where the data files are, books what is said of them.
 	dir   string
-	books checkpoint.Store
+	books objectstore.Store
 	// name is the query's.
 	name string
 	// dead are the folders that dead letters may go to, by name.
@@ -45,29 +46,29 @@ type filesWorld struct {
 
 func newFilesWorld(t *testing.T) *filesWorld {
 	t.Helper()
-	w := &filesWorld{kafka: newKafka(), store: checkpoint.NewMemory("test"), books: checkpoint.NewMemory("books"), dir: t.TempDir(), name: "orders", job: batch.Value{Format: "raw"}, dead: deadFolders(t)}
+	w := &filesWorld{kafka: newKafka(), store: objectstore.NewMemory("test"), books: objectstore.NewMemory("books"), dir: t.TempDir(), name: "orders", job: batch.Value{Format: "raw"}, dead: deadFolders(t)}
 	w.kafka.produce(0, 5)
 	w.kafka.produce(1, 3)
 	return w
 }
 
 // bookObjects is a store of a checkpoint as a folder's bookkeeping.
-type bookObjects struct{ checkpoint.Store }
+type bookObjects struct{ objectstore.Store }
 
 func (o bookObjects) Get(ctx context.Context, key string) ([]byte, error) {
 	data, _, err := o.Store.Get(ctx, key)
-	if errors.Is(err, checkpoint.ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return data, err
 }
 
 func (o bookObjects) Own(ctx context.Context, key string, data []byte) error {
-	_, err := checkpoint.PutOwned(ctx, o.Store, key, data)
+	_, err := objectstore.PutOwned(ctx, o.Store, key, data)
 	switch {
-	case errors.Is(err, checkpoint.ErrConflict):
+	case errors.Is(err, objectstore.ErrConflict):
 		return fmt.Errorf("%w: %w", fs.ErrExist, err)
-	case errors.Is(err, checkpoint.ErrAmbiguous):
+	case errors.Is(err, objectstore.ErrAmbiguous):
 		return fmt.Errorf("%w: %w", files.ErrUnknown, err)
 	}
 	return err
@@ -76,12 +77,12 @@ func (o bookObjects) Own(ctx context.Context, key string, data []byte) error {
 // deadFolder is a folder of dead letters: where its files are, and what is said of them.
 type deadFolder struct {
 	dir   string
-	books checkpoint.Store
+	books objectstore.Store
 }
 
 func deadFolders(t *testing.T) map[string]deadFolder {
 	t.Helper()
-	return map[string]deadFolder{"dead": {t.TempDir(), checkpoint.NewMemory("dead")}, "other": {t.TempDir(), checkpoint.NewMemory("other")}}
+	return map[string]deadFolder{"dead": {t.TempDir(), objectstore.NewMemory("dead")}, "other": {t.TempDir(), objectstore.NewMemory("other")}}
 }
 
 // folder is one as a run has it, behind its script.
@@ -154,7 +155,7 @@ type filesBooks struct {
 	of string
 }
 
-func (b filesBooks) PutIfAbsent(ctx context.Context, key string, data []byte) (v checkpoint.Version, err error) {
+func (b filesBooks) PutIfAbsent(ctx context.Context, key string, data []byte) (v objectstore.Version, err error) {
 	err = b.effect("book "+b.of+anyID.ReplaceAllString(key, "<id>"), func() (err error) { v, err = b.Store.PutIfAbsent(ctx, key, data); return err })
 	return v, err
 }

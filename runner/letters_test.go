@@ -67,6 +67,9 @@ func newLettersWorld(was, is batch.Value) *world {
 	w := newWorld()
 	w.value, w.changed = was, &is
 	w.letters = map[string]*lake{"ops.dead": newLake(), "ops.other": newLake()}
+	for name, dead := range w.letters {
+		dead.uuid = "uuid of " + name
+	}
 	return w
 }
 
@@ -77,6 +80,9 @@ func (w *world) addLetters(q *runner.Query, g *gate) {
 	}
 	q.DeadLetterSchema = fakeLetters
 	q.DeadLetters = func(place batch.LetterPlace) runner.Sink {
+		if place.Kind == batch.InTopic {
+			return &topicSink{topic: w.topics[place.Name], gate: g}
+		}
 		return &sink{lake: w.letters[place.Name], gate: g, letters: true}
 	}
 	q.NewDecoder = func(v batch.Value, _ bool) (runner.Decoder, error) { return rejecting{v.OnMalformed}, nil }

@@ -50,8 +50,11 @@ type Options struct {
 	NewQuery bool
 	// LostRows decides, for this run, about rows that the table lost. Empty: the run stops and asks.
 	LostRows batch.Choice
+	// AcceptLostLetters decides, for this run, to go on without dead letters that their place has lost: it is gone, replaced or
+	// rolled back. Without it the run stops and asks.
+	AcceptLostLetters bool
 	// StartGiven names an option that somebody gave to say where a new query begins; empty if nobody did. Like Adopt,
-	// NewQuery and LostRows it is told to Reporter, with why, if it changes nothing.
+	// NewQuery, LostRows and AcceptLostLetters it is told to Reporter, with why, if it changes nothing.
 	StartGiven string
 	// TableName names the table to people, SourceName the source in progress reports.
 	TableName  string

@@ -53,7 +53,7 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 			extra.Files++
 			extra.WrittenBytes += f.Bytes
 		}
-		if d := result.DeadLetters; d != nil {
+		if d := result.DeadLetters; d != nil && !work.letters.forgets() {
 			for _, f := range d.Files {
 				extra.DeadLetterFiles++
 				extra.WrittenBytes += f.Bytes
