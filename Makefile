@@ -14,7 +14,7 @@ timeout := -timeout 20m
 crashes := Struck|Stall|Sweep|Mutant|Crash|Kill
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration clouds lint bench versus crash demo soak rig-start rig-stop clean
+.PHONY: help build test race integration clouds lint bench versus crash demo interop soak rig-start rig-stop clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ demo: ## the whole story on one machine, with Go alone (the first build takes mi
 	@[ -x sluice ] || echo 'Building sluice. The first build compiles every dependency and takes minutes; later ones take seconds.'
 	@$(MAKE) --no-print-directory -s build
 	@./sluice demo
+
+interop: ## what sluice wrote, read by a real Spark (needs Java and Maven)
+	tools/named-tests interop '^TestSparkReads' ./cmd -- -v -timeout 15m
 
 soak: rig-start ## long runs: 10,000 commits, thousands of kills (hours)
 	tools/named-tests integration,soak '^TestSoak' $(soaked) -- -timeout 6h -v

@@ -50,6 +50,7 @@ var layers = map[string]layer{
 	"decode/protobuf":      {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}},
 	"decode/registry":      {imports: []string{"batch", "decode/malformed", "spelling", "tlsfile"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "objectstore", "objectstore/answer"}, vocabulary)},
+	"lakesink/files":       {imports: slices.Concat([]string{"lakesink", "lakesink/parquetfile"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"checkpoint":           {imports: slices.Concat([]string{"objectstore"}, vocabulary)},
 	"progress":             {imports: vocabulary},
@@ -75,7 +76,7 @@ var layers = map[string]layer{
 	"examples/cron":         {},
 }
 
-var middle = []string{"kafkasrc", "kafkasink", "decode", "lakesink", "checkpoint", "progress"}
+var middle = []string{"kafkasrc", "kafkasink", "decode", "lakesink", "lakesink/files", "checkpoint", "progress"}
 
 // reasons says why an import is refused, by the layer that imports.
 var reasons = map[string]string{

@@ -60,9 +60,9 @@ func (p *process) letterSet(ctx context.Context, line *pipeline) (*letterSet, er
 	if s.identity, err = line.log.Identity(ctx); err != nil {
 		return nil, err
 	}
-	shown.Tables = append(shown.Tables, verify.LetterTables(s.identity)...)
-	if name := line.job.Value.DeadLetters; name != "" && !slices.Contains(shown.Tables, name) {
-		shown.Tables = append(shown.Tables, name)
+	shown.Tables = append(shown.Tables, readablePlaces(s.identity)...)
+	if place := line.job.Value.LetterPlace(); place.Kind != "" && place.Kind != batch.InTopic && !slices.Contains(shown.Tables, place.String()) {
+		shown.Tables = append(shown.Tables, place.String())
 	}
 	for _, name := range shown.Tables {
 		if err := p.lookAt(ctx, line, s, name); err != nil {
@@ -76,7 +76,7 @@ func (p *process) letterSet(ctx context.Context, line *pipeline) (*letterSet, er
 		}
 	}
 	if len(shown.Tables) == 0 {
-		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters, and no topic", line.job.Name), Hint: "set deadLetter.table or deadLetter.topic, and value.onMalformed to deadLetter: docs/formats.md says more"}
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no place of dead letters", line.job.Name), Hint: "set deadLetter.table, deadLetter.path or deadLetter.topic, and value.onMalformed to deadLetter: docs/formats.md says more"}
 	}
 	return s, nil
 }
@@ -84,14 +84,18 @@ func (p *process) letterSet(ctx context.Context, line *pipeline) (*letterSet, er
 // lookAt sees whether a table is as the query left it, and says so where it is not, so that nobody takes what is left for
 // all of them.
 func (p *process) lookAt(ctx context.Context, line *pipeline, s *letterSet, name string) error {
-	t, err := line.deadLetters(name).Table(ctx, s.shown.QueryID)
+	place := batch.ParseLetterPlace(name)
+	in, err := line.deadLetters(ctx, place)
 	if err != nil {
 		return err
 	}
-	place := batch.LetterPlace{Kind: batch.InTable, Name: name}
+	t, err := in.Table(ctx, s.shown.QueryID)
+	if err != nil {
+		return err
+	}
 	if fault := runner.LettersFault(place, t, s.identity); fault != nil {
 		s.shown.Lost = append(s.shown.Lost, progress.DeadLetterLoss{Table: name, Error: fault.Error(), Hint: batch.HintOf(fault)})
-		if name == line.job.Value.DeadLetters {
+		if place == line.job.Value.LetterPlace() {
 			s.stop = fault
 		} else {
 			fmt.Fprintf(p.stderr, "sluice: %v, and the dead letters that it had with it: %s\n", fault, batch.HintOf(fault))
@@ -107,13 +111,32 @@ func isNoTable(err error) bool {
 	return errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace)
 }
 
-// eachLetter visits the dead letters of a query in all its tables, then those in its topics that are in none of them, each
-// once. A table or a topic that is not there any more has none.
+// readablePlaces are the tables and folders that a query's dead letters went to, as its identity has them.
+func readablePlaces(identity *batch.Identity) (places []string) {
+	for _, kind := range []batch.LetterKind{batch.InTable, batch.InPath} {
+		for _, name := range verify.LetterPlaces(identity, kind) {
+			places = append(places, batch.LetterPlace{Kind: kind, Name: name}.String())
+		}
+	}
+	return places
+}
+
+// letterbox is a place of dead letters that can be read, by its words.
+func (l *pipeline) letterbox(ctx context.Context, place string) (outlet, error) {
+	return l.deadLetters(ctx, batch.ParseLetterPlace(place))
+}
+
+// eachLetter visits the dead letters of a query in all its tables and folders, then those in its topics that are in none of
+// them, each once. A place that is not there any more has none.
 func (l *pipeline) eachLetter(ctx context.Context, of *letterSet, parts lakesink.LetterParts, visit func(table string, letter *lakesink.Letter) (more bool, err error)) error {
 	seen := lakesink.Places{}
 	for _, name := range of.read {
 		more := true
-		err := l.deadLetters(name).Letters(ctx, parts, func(letter *lakesink.Letter) (_ bool, err error) {
+		in, err := l.letterbox(ctx, name)
+		if err != nil {
+			return err
+		}
+		err = lakesink.Letters(ctx, in, parts, func(letter *lakesink.Letter) (_ bool, err error) {
 			if letter.Query == of.shown.QueryID {
 				if len(of.topics) > 0 {
 					seen.Add(letter.TopicPartition, letter.Offset)

@@ -24,6 +24,9 @@ func (p *process) wantsLook(c *cli.Context, s *progress.Summary) bool {
 // look is the line to paste into DuckDB to see the rows; empty if the table cannot be read now, or not by DuckDB: it
 // takes the URIs in a table's metadata for paths, and does not find files below a folder that a URI has to escape.
 func (l *pipeline) look(ctx context.Context) string {
+	if f, ok := l.sink.(*folder); ok {
+		return f.look(ctx)
+	}
 	t, err := l.catalog.LoadTable(ctx, catalog.ToIdentifier(l.job.Sink.Iceberg.Table))
 	if err != nil {
 		return ""

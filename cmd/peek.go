@@ -121,7 +121,7 @@ func (p *process) peekJob(c *cli.Context) (*job.Job, job.Part, error) {
 		return j, job.ForSink, nil
 	}
 	j, err := p.loadJob(c, job.ForSource)
-	if err == nil && j.Sink.Iceberg.Table == "" && j.Sink.Iceberg.Catalog.Warehouse == "" {
+	if err == nil && j.Sink.Name() == "" && j.Sink.Place() == "" {
 		return j, job.ForSource, nil
 	}
 	if err != nil && c.NumFlags() == 0 {

@@ -17,7 +17,7 @@ import (
 // peekTable shows rows of the table's current snapshot, those of the newest data files first. It plans and reads no
 // more than it takes to find them, so that it takes as long on a large table as on a small one.
 func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, error) {
-	name := l.job.Sink.Iceberg.Table
+	name := l.sink.TableName()
 	t, err := l.sink.Load(ctx)
 	if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
 		return nil, noTable(err, fmt.Sprintf("there is no table %s to look at", name), "check the table's name and the catalog, or run sluice run first; --topic looks at the topic")
@@ -40,6 +40,13 @@ func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, er
 	}
 	if t.CurrentSnapshot() == nil {
 		return shown, nil
+	}
+	if f, ok := l.sink.(*folder); ok {
+		every, err := paths(ctx, t)
+		if err != nil {
+			return nil, fmt.Errorf("list the files of %s: %w", name, err)
+		}
+		shown.Read = f.statement(every, "")
 	}
 	if shown.Rows, err = newest(ctx, t, names, want.rows); err != nil {
 		return nil, fmt.Errorf("read table %s: %w", name, err)

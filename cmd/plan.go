@@ -98,7 +98,7 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 	shown.EstimatedFiles = int64(runner.Tasks(next.Offsets(), l.budget.workers, int(l.job.Source.MinPartitions)))
 	shown.EstimatedBytes = l.estimate(ctx, o, next.Offsets())
 	if shown.EstimatedBytes > 0 {
-		shown.EstimatedFiles = max(shown.EstimatedFiles, shown.EstimatedBytes/l.job.Sink.Iceberg.TargetFileSize)
+		shown.EstimatedFiles = max(shown.EstimatedFiles, shown.EstimatedBytes/l.job.Sink.TargetFileSize())
 	}
 	return shown
 }

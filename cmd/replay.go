@@ -39,7 +39,7 @@ func (p *process) replayDeadLetters(c *cli.Context) error {
 
 // replayHeld replays under the lease.
 func (p *process) replayHeld(ctx context.Context, line *pipeline, found *letterSet) (*progress.DeadLetterReplay, error) {
-	if err := lakesink.Unwritable(line.catalog); err != nil {
+	if err := line.unwritable(); err != nil {
 		return nil, err
 	}
 	held, _, err := line.lease.Acquire(ctx)
@@ -63,10 +63,14 @@ func (l *pipeline) replay(ctx context.Context, of *letterSet, dry bool) (*progre
 	if of.identity != nil {
 		uuids[""] = of.identity.Tables["main"]
 	}
-	var from []*lakesink.Iceberg
+	var from []lakesink.Letterbox
 	for _, name := range of.read {
-		from = append(from, l.deadLetters(name))
-		uuids[name] = runner.LettersUUID(batch.LetterPlace{Kind: batch.InTable, Name: name}, of.identity)
+		in, err := l.letterbox(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		from = append(from, in)
+		uuids[in.TableName()] = runner.LettersUUID(batch.ParseLetterPlace(name), of.identity)
 	}
 	value, err := l.replayed(ctx, of)
 	if err != nil {

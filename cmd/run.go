@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"sluice/job"
-	"sluice/lakesink"
 	"sluice/progress"
 	"sluice/runner"
 )
@@ -61,7 +60,7 @@ func (p *process) run(c *cli.Context) error {
 	line, err := connect(c.Context, j, job.ForAll)
 	defer line.close()
 	if err == nil {
-		err = lakesink.Unwritable(line.catalog)
+		err = line.unwritable()
 	}
 	if err == nil {
 		err = line.settle(c.Context)
@@ -94,7 +93,7 @@ func (p *process) run(c *cli.Context) error {
 // refuse is the summary of a run that found nobody to talk to; it is recorded if the checkpoint can be reached.
 func (l *pipeline) refuse(ctx context.Context, reporter runner.Reporter, began time.Time, err error) *progress.Summary {
 	query := &runner.Query{Reporter: reporter, Options: runner.Options{Name: l.job.Name, RunID: l.runID, Started: began, Grace: l.job.Run.Grace,
-		TableName: l.job.Sink.Iceberg.Table, Now: time.Now, ExitCode: exitCode}}
+		TableName: l.job.Sink.Name(), Now: time.Now, ExitCode: exitCode}}
 	if l.log != nil {
 		query.Log, query.Journal = l.log, l.log
 	}

@@ -71,7 +71,10 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 		s.Lag, s.Blocked = 0, o.View.Blocked()
 	}
 	partitions(s, o)
-	return s, nil
+	if f, ok := l.sink.(*folder); ok {
+		s.Read, err = f.exactly(ctx)
+	}
+	return s, err
 }
 
 func (l *pipeline) batches(s *progress.Status, log *batch.LogState, table *batch.Table) {

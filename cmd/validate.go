@@ -88,8 +88,8 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 	sound := []string{checkKafka, checkCheckpoint, checkTable}
 	given := givenValue(&l.job.Value)
 	switch place := given.LetterPlace(); place.Kind {
-	case batch.InTable:
-		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, place.Name) }, checkCatalog)
+	case batch.InTable, batch.InPath:
+		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, place) }, checkCatalog)
 		sound = append(sound, checkLetters)
 	case batch.InTopic:
 		checks.do(checkLetters, func() (string, error) { return l.checkTopic(ctx, place.Name) }, checkKafka)
@@ -142,7 +142,7 @@ func (l *pipeline) checkJob(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	detail := fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Iceberg.Table, l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column"))
+	detail := fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Name(), l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column"))
 	if unfilled := l.unfilled(); unfilled != "" {
 		detail += "; " + unfilled
 	}
@@ -198,6 +198,9 @@ func (l *pipeline) checkCatalog(ctx context.Context) (string, error) {
 	if err := l.openSink(ctx); err != nil {
 		return "", err
 	}
+	if l.catalog == nil {
+		return l.sink.Describe() + "; a folder of files has no catalog", nil
+	}
 	if err := lakesink.Writable(ctx, l.catalog); err != nil {
 		return "", err
 	}
@@ -231,17 +234,29 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 }
 
 func (l *pipeline) checkWarehouse(ctx context.Context) (string, error) {
-	place, err := l.sink.Probe(ctx, l.catalogOptions())
-	if err != nil {
-		return "", err
+	return l.probe(ctx, l.sink)
+}
+
+// probe says what can be done where an outlet's files go.
+func (l *pipeline) probe(ctx context.Context, to outlet) (string, error) {
+	place := to.TableName()
+	switch to := to.(type) {
+	case *folder:
+		return "files can be written, read and removed in " + place + ", and conditional writes work", to.Probe(ctx)
+	case sink:
+		place, err := to.Probe(ctx, l.catalogOptions())
+		return "files can be written, read and removed in " + place, err
 	}
-	return "files can be written, read and removed in " + place, nil
+	return "", fmt.Errorf("%s cannot be tried out", place)
 }
 
 // checkLetters asks for what a run needs of the table of dead letters: that it takes them, or can be made, and that files can
 // be written where it is.
-func (l *pipeline) checkLetters(ctx context.Context, name string) (string, error) {
-	s := l.deadLetters(name)
+func (l *pipeline) checkLetters(ctx context.Context, in batch.LetterPlace) (string, error) {
+	s, err := l.deadLetters(ctx, in)
+	if err != nil {
+		return "", err
+	}
 	table, err := s.Table(ctx, "")
 	if err != nil {
 		return "", err
@@ -253,11 +268,11 @@ func (l *pipeline) checkLetters(ctx context.Context, name string) (string, error
 		}
 		state = " takes the dead letters"
 	}
-	place, err := s.Probe(ctx, l.catalogOptions())
+	tried, err := l.probe(ctx, s)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s%s; files can be written, read and removed in %s", name, state, place), nil
+	return fmt.Sprintf("%s%s; %s", in, state, tried), nil
 }
 
 // checkQuery asks what a run would do, or why it would refuse.

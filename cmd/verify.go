@@ -84,7 +84,11 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 	if l.source != nil {
 		options.Source = judged{l.source, l.job.Source.Isolation()}
 	}
-	name := l.job.Sink.Iceberg.Table
+	if options.DeadLetters, err = l.letterTables(ctx, options.Identity); err != nil {
+		return nil, err
+	}
+	options.LetterTopics = l.judgedTopics(options.Identity)
+	name := l.sink.TableName()
 	load := func(ctx context.Context) (*table.Table, error) {
 		t, err := l.sink.Load(ctx)
 		if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
@@ -92,21 +96,32 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 		}
 		return t, err
 	}
-	options.DeadLetters, options.LetterTopics = l.letterTables(options.Identity), l.judgedTopics(options.Identity)
+	if f, ok := l.sink.(*folder); ok {
+		judged := f.read
+		report, err := judged.Of(ctx, options)
+		if isNoTable(err) {
+			_, err = load(ctx)
+		}
+		return report, err
+	}
 	return verify.Table(ctx, load, options)
 }
 
-// letterTables are the tables that dead letters of the query may be in: all that it has used, and the job's.
-func (l *pipeline) letterTables(identity *batch.Identity) map[string]func(context.Context) (*table.Table, error) {
-	names := verify.LetterTables(identity)
-	if name := l.job.Value.DeadLetters; name != "" {
-		names = append(names, name)
+// letterTables are the tables and folders that dead letters of the query may be in: all that it has used, and the job's.
+func (l *pipeline) letterTables(ctx context.Context, identity *batch.Identity) (map[string]func(context.Context) (*table.Table, error), error) {
+	places := readablePlaces(identity)
+	if place := l.job.Value.LetterPlace(); place.Kind != "" && place.Kind != batch.InTopic {
+		places = append(places, place.String())
 	}
 	tables := map[string]func(context.Context) (*table.Table, error){}
-	for _, name := range names {
-		tables[name] = l.deadLetters(name).Load
+	for _, place := range places {
+		in, err := l.letterbox(ctx, place)
+		if err != nil {
+			return nil, err
+		}
+		tables[place] = in.Load
 	}
-	return tables
+	return tables, nil
 }
 
 // noTable is the fault of a table that is not there, which says so where its catalog is not there either.

@@ -20,6 +20,7 @@ import (
 	"sluice/kafkasink"
 	"sluice/kafkasrc"
 	"sluice/lakesink"
+	"sluice/lakesink/files"
 	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
@@ -27,15 +28,17 @@ import (
 
 // pipeline is the packages wired for one job. Fields of parts that were not asked for are nil.
 type pipeline struct {
-	job     *job.Job
-	budget  budget
-	runID   string
-	source  *kafkasrc.Source
+	job    *job.Job
+	budget budget
+	runID  string
+	source *kafkasrc.Source
+	// sink is where the rows go. catalog and iceberg are nil where that is a folder of files.
+	sink    outlet
 	catalog catalog.Catalog
-	sink    *lakesink.Iceberg
-	// letters are the tables of dead letters that were asked for, topics the topics.
+	iceberg *lakesink.Iceberg
+	// letters are the tables and folders of dead letters that were asked for, by their place, topics the topics.
 	lettersMu sync.Mutex
-	letters   map[string]*lakesink.Iceberg
+	letters   map[batch.LetterPlace]outlet
 	topics    map[string]*kafkasink.Topic
 	store     objectstore.Store
 	log       *checkpoint.Log
@@ -53,7 +56,7 @@ type pipeline struct {
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.
 // After an error the pipeline has what was opened before it, and is to be closed as well.
 func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error) {
-	p := &pipeline{job: j, budget: newBudget(j.Memory, cores(), j.Sink.Iceberg.Catalog.Warehouse).withLetters(j),
+	p := &pipeline{job: j, budget: newBudget(j.Memory, cores(), j.Sink.Place()).withLetters(j),
 		runID: uuid.Must(uuid.NewV7()).String()} // sorts by time: the newest record of a run is the last
 	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
 		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
@@ -110,15 +113,31 @@ func (p *pipeline) openSource(ctx context.Context) (err error) {
 	return err
 }
 
-// openSink opens the catalog. Whether its places are readable has been looked at.
+// openSink opens the catalog, or the folder. Whether its places are readable has been looked at.
 func (p *pipeline) openSink(ctx context.Context) (err error) {
+	if to := &p.job.Sink.Parquet; p.job.Sink.IsFolder() {
+		opened, err := openFolder(ctx, to.Path, files.Options{TargetFileBytes: to.TargetFileSize, SparkMetadata: to.SparkMetadata, MemoryBytes: p.budget.files, RowGroupBytes: p.budget.rowGroup})
+		if err == nil {
+			p.sink = opened
+		}
+		return err
+	}
 	if p.catalog, err = lakesink.OpenCatalog(ctx, p.catalogOptions()); err != nil {
 		return err
 	}
 	options := p.tableOptions(p.job.Sink.Iceberg.Table)
 	options.MemoryBytes, options.RowGroupBytes = p.budget.files, p.budget.rowGroup
-	p.sink = lakesink.New(p.catalog, options)
+	p.iceberg = lakesink.New(p.catalog, options)
+	p.sink = sink{p.iceberg}
 	return nil
+}
+
+// unwritable says why the catalog takes no commits; a folder has none.
+func (p *pipeline) unwritable() error {
+	if p.catalog == nil {
+		return nil
+	}
+	return lakesink.Unwritable(p.catalog)
 }
 
 // tableOptions are those of any table that the job writes.
@@ -128,37 +147,72 @@ func (p *pipeline) tableOptions(table string) lakesink.Options {
 		ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()}
 }
 
-// deadLetters is a table of dead letters: the job's, or that of a plan which was made under another job. There are few
-// of them in a batch as a rule, so that their files get little of a worker's memory.
-func (p *pipeline) deadLetters(table string) *lakesink.Iceberg {
+// deadLetters is a table or a folder of dead letters: the job's, or that of a plan which was made under another job. There
+// are few of them in a batch as a rule, so that their files get little of a worker's memory.
+func (p *pipeline) deadLetters(ctx context.Context, place batch.LetterPlace) (outlet, error) {
 	p.lettersMu.Lock()
 	defer p.lettersMu.Unlock()
-	if p.letters[table] == nil {
-		options := p.tableOptions(table)
+	if there := p.letters[place]; there != nil {
+		return there, nil
+	}
+	made, err := p.openLetters(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	if p.letters == nil {
+		p.letters = map[batch.LetterPlace]outlet{}
+	}
+	p.letters[place] = made
+	return made, nil
+}
+
+func (p *pipeline) openLetters(ctx context.Context, place batch.LetterPlace) (outlet, error) {
+	switch {
+	case place.Kind == batch.InTable && p.catalog != nil:
+		options := p.tableOptions(place.Name)
 		options.DeadLetters = true
 		options.MemoryBytes, options.RowGroupBytes = p.budget.letters, p.budget.letters/2
-		if p.letters == nil {
-			p.letters = map[string]*lakesink.Iceberg{}
-		}
-		p.letters[table] = lakesink.New(p.catalog, options)
+		return sink{lakesink.New(p.catalog, options)}, nil
+	case place.Kind == batch.InPath:
+		return openFolder(ctx, p.located(place.Name), files.Options{DeadLetters: true, TargetFileBytes: p.job.Sink.TargetFileSize(), MemoryBytes: p.budget.letters, RowGroupBytes: p.budget.letters / 2})
 	}
-	return p.letters[table]
+	return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("dead letters cannot go to %s here", place),
+		Hint: "set deadLetter.table (beside sink.iceberg), or deadLetter.path; a batch that was planned under another job is to be finished under that one"}
+}
+
+// located is a folder's address with the parameters of its store: those that the job gives for it, else for another folder of
+// that bucket.
+func (p *pipeline) located(folder string) string {
+	bucket := func(address string) string {
+		scheme, rest, _ := strings.Cut(address, "://")
+		host, _, _ := strings.Cut(rest, "/")
+		return scheme + "://" + host
+	}
+	given := []string{p.job.Value.DeadLetterPath, p.job.Sink.Parquet.Path, p.job.Checkpoint}
+	for _, same := range []func(string) bool{func(g string) bool { return job.Folder(g) == folder }, func(g string) bool { return bucket(job.Folder(g)) == bucket(folder) }} {
+		for _, g := range given {
+			if _, parameters, ok := strings.Cut(g, "?"); ok && strings.Contains(folder, "://") && same(g) {
+				return folder + "?" + parameters
+			}
+		}
+	}
+	return folder
 }
 
 // letterSink is the sink of any place of dead letters.
 func (p *pipeline) letterSink(place batch.LetterPlace) runner.Sink {
-	switch place.Kind {
-	case batch.InTable:
-		return sink{p.deadLetters(place.Name)}
-	case batch.InTopic:
+	if place.Kind == batch.InTopic {
 		topic, err := p.deadLetterTopic(place.Name)
 		if err != nil {
 			return noSink{err}
 		}
 		return topicSink{topic}
 	}
-	return noSink{&batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("dead letters cannot go to %s in this version of sluice", place),
-		Hint: "set deadLetter.table or deadLetter.topic; a batch that was planned by another version is to be finished by that one"}}
+	opened, err := p.deadLetters(context.Background(), place)
+	if err != nil {
+		return noSink{err}
+	}
+	return opened
 }
 
 // noSink is the sink of a place that there is none for. It fails whatever it is asked.
@@ -180,8 +234,15 @@ func readable(j *job.Job) error {
 			wrong = append(wrong, job.Problem{At: j.Origin(key), Key: key, Message: err.Error()})
 		}
 	}
-	check("sink.iceberg.catalog.warehouse", j.Sink.Iceberg.Catalog.Warehouse)
-	check("sink.iceberg.table", j.Sink.Iceberg.Table)
+	if j.Sink.IsFolder() {
+		check("sink.parquet.path", job.Folder(j.Sink.Parquet.Path))
+	} else {
+		check("sink.iceberg.catalog.warehouse", j.Sink.Iceberg.Catalog.Warehouse)
+		check("sink.iceberg.table", j.Sink.Iceberg.Table)
+	}
+	if j.Value.DeadLetterPath != "" {
+		check("deadLetter.path", job.Folder(j.Value.DeadLetterPath))
+	}
 	if j.Value.DeadLetters != "" {
 		check("deadLetter.table", j.Value.DeadLetters)
 	}
@@ -216,18 +277,33 @@ func (p *pipeline) close() {
 func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
-		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
+		Source: source{p.source}, Sink: p.sink, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
 		NewDecoder: p.newDecoder, DeadLetters: p.letterSink, DeadLetterSchema: decode.DeadLetterSchema(),
 		Widening: &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
-			CheckSink: lakesink.CheckMoved, OddLocation: func(location string) string { return lakesink.OddLocation(p.catalogOptions(), location) },
+			CheckSink: p.checkSink, OddLocation: p.oddLocation,
 			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: p.settled(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
 			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
 		},
 	}
+}
+
+// checkSink and oddLocation look at a catalog; a folder of files is what it is wherever it lies.
+func (p *pipeline) checkSink(uuid, was, is string) (remark string, err error) {
+	if p.iceberg == nil {
+		return "", nil
+	}
+	return lakesink.CheckMoved(uuid, was, is)
+}
+
+func (p *pipeline) oddLocation(location string) string {
+	if p.iceberg == nil {
+		return ""
+	}
+	return lakesink.OddLocation(p.catalogOptions(), location)
 }
 
 // checkKeys refuses a job that is no longer the query of its checkpoint.

@@ -1,6 +1,9 @@
 package job
 
-import "path/filepath"
+import (
+	"path"
+	"path/filepath"
+)
 
 // checkpointFolder is the folder of a warehouse for checkpoints. Its underscore keeps it apart from namespaces.
 const checkpointFolder = "_checkpoints"
@@ -13,7 +16,8 @@ var fileProperties = []string{"ssl.truststore.location", "ssl.keystore.location"
 func (l *loading) derive() {
 	l.exclusive(subscribePath, patternPath, assignPath)
 	l.exclusive(startOffsetsPath, startTimePath)
-	l.exclusive(deadLetterPath, deadTopicPath)
+	l.exclusive(deadLetterPath, deadFolderPath, deadTopicPath)
+	l.exclusive(tablePath, parquetPath)
 	j := l.job
 	if j.Value.Format == "json" {
 		l.exclusive(schemaPath, schemaFilePath)
@@ -24,6 +28,8 @@ func (l *loading) derive() {
 	catalog := &j.Sink.Iceberg.Catalog
 	l.makeAbsolute(checkpointPath, &j.Checkpoint)
 	l.makeAbsolute(warehousePath, &catalog.Warehouse)
+	l.makeAbsolute(parquetPath, &j.Sink.Parquet.Path)
+	l.makeAbsolute(deadFolderPath, &j.Value.DeadLetterPath)
 	l.makeAbsolute(catalogURIPath, &catalog.URI)
 	l.makeFilesAbsolute(kafkaPath, j.Source.Kafka)
 	l.makeFilesAbsolute(registryPath, j.Registry)
@@ -36,17 +42,21 @@ func (l *loading) derive() {
 	if l.isTouched(leasePath) && !l.isTouched(waitPath) {
 		j.Run.Wait, j.origins[waitPath] = j.Run.Lease, Origin{Layer: Derived, Name: leasePath}
 	}
-	local := catalog.Warehouse != "" && isLocal(catalog.Warehouse)
-	if local && catalog.Type == "sql" && !l.isTouched(catalogURIPath) {
+	place, placePath := catalog.Warehouse, warehousePath
+	if j.Sink.IsFolder() {
+		place, placePath = j.Sink.Parquet.Path, parquetPath
+	}
+	local := place != "" && isLocal(place)
+	if local && !j.Sink.IsFolder() && catalog.Type == "sql" && !l.isTouched(catalogURIPath) {
 		l.derived(catalogURIPath, &catalog.URI, joinLocation(catalog.Warehouse, "catalog.db"), warehousePath)
 	}
 	switch {
 	case l.isTouched(checkpointPath):
 	case local && j.Name != "":
-		l.derived(checkpointPath, &j.Checkpoint, joinLocation(catalog.Warehouse, checkpointFolder, j.Name), warehousePath)
-	case l.isWrong(warehousePath) || local && (l.isWrong(namePath) || l.isWrong(tablePath)):
+		l.derived(checkpointPath, &j.Checkpoint, joinLocation(place, checkpointFolder, j.Name), placePath)
+	case l.isWrong(placePath) || local && (l.isWrong(namePath) || l.isWrong(tablePath)):
 		// It would follow from what was reported already.
-		l.touched[checkpointPath] = Origin{Layer: Derived, Name: warehousePath}
+		l.touched[checkpointPath] = Origin{Layer: Derived, Name: placePath}
 	}
 }
 
@@ -76,7 +86,7 @@ func (l *loading) derived(path string, value *string, v, from string) {
 	l.job.origins[path] = Origin{Layer: Derived, Name: from}
 }
 
-// deriveName names the query after its table, else after its only topic.
+// deriveName names the query after its table or folder, else after its only topic.
 func (l *loading) deriveName() {
 	j := l.job
 	var topics []string
@@ -87,6 +97,8 @@ func (l *loading) deriveName() {
 	}
 	name, from := j.Sink.Iceberg.Table, tablePath
 	switch {
+	case j.Sink.IsFolder():
+		name, from = path.Base(Folder(j.Sink.Parquet.Path)), parquetPath
 	case name != "":
 	case len(j.Source.Subscribe) == 1:
 		name, from = j.Source.Subscribe[0], subscribePath

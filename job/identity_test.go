@@ -34,6 +34,10 @@ var samples = map[string][2]string{
 	maxBadRatioPath:                   {"0.01", "0.5"},
 	deadLetterPath:                    {"ops.dead", "ops.other"},
 	deadTopicPath:                     {"orders-dead", "orders-other"},
+	deadFolderPath:                    {"/dead", "/other"},
+	parquetPath:                       {"/files", "/others"},
+	"sink.parquet.targetFileSize":     {"1MiB", "2MiB"},
+	"sink.parquet.sparkMetadata":      {"false", "true"},
 	"value.onTombstone":               {"keep", "drop"},
 	"value.onUnknownField":            {"ignore", "fail"},
 	"value.includeRawValue":           {"false", "true"},
@@ -85,7 +89,7 @@ func sampled(t *testing.T, path, value string) *Job {
 	if isSelection(path) {
 		delete(base, subscribePath)
 	}
-	if strings.HasPrefix(path, "value.") || strings.HasPrefix(path, "key.") || path == deadLetterPath || path == deadTopicPath {
+	if strings.HasPrefix(path, "value.") || strings.HasPrefix(path, "key.") || path == deadLetterPath || path == deadTopicPath || path == deadFolderPath {
 		base[formatPath], base[schemaPath] = "json", "a INT"
 	}
 	if path == maxBadPath || path == maxBadRatioPath {
@@ -102,6 +106,9 @@ func sampled(t *testing.T, path, value string) *Job {
 		delete(base, schemaPath)
 	}
 	switch path {
+	case parquetPath:
+		delete(base, warehousePath)
+		delete(base, tablePath)
 	case subjectPath:
 		base[framingPath], base[registryURLPath] = "confluent", "https://registry"
 		delete(base, schemaPath)

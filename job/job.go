@@ -80,8 +80,8 @@ type Value struct {
 	// deadLetter.
 	OnMalformed, OnTombstone, OnUnknownField string
 	// DeadLetters is the table that those policies send records to, namespace.table in the catalog of the sink,
-	// DeadLetterTopic a topic of the cluster that is read; at most one is given.
-	DeadLetters, DeadLetterTopic string
+	// DeadLetterTopic a topic of the cluster that is read, DeadLetterPath a folder, as Parquet.Path; at most one is given.
+	DeadLetters, DeadLetterTopic, DeadLetterPath string
 	// MaxBadRecords and MaxBadRatio bound the malformed records of a batch, as a number and as a part of its records from 0
 	// to 1; 0 is no bound.
 	MaxBadRecords   int64
@@ -100,7 +100,7 @@ type Value struct {
 
 // LetterPlace is where those policies send records to; the zero value if none is given.
 func (v *Value) LetterPlace() batch.LetterPlace {
-	return (&batch.Value{DeadLetters: v.DeadLetters, DeadLetterTopic: v.DeadLetterTopic}).LetterPlace()
+	return (&batch.Value{DeadLetters: v.DeadLetters, DeadLetterTopic: v.DeadLetterTopic, DeadLetterPath: Folder(v.DeadLetterPath)}).LetterPlace()
 }
 
 // RecordKey is how the bytes of a record's key become the column kafka_key.
@@ -135,9 +135,51 @@ type JSON struct {
 	NumbersInText, CutFractions bool
 }
 
-// Sink is where batches end up.
+// Sink is where batches end up: in Parquet if that has a path.
 type Sink struct {
 	Iceberg Iceberg
+	Parquet Parquet
+}
+
+// IsFolder says that batches go to a folder of files and not to a table.
+func (s *Sink) IsFolder() bool { return s.Parquet.Path != "" }
+
+// Name is the table, or the folder without its parameters.
+func (s *Sink) Name() string {
+	if s.IsFolder() {
+		return Folder(s.Parquet.Path)
+	}
+	return s.Iceberg.Table
+}
+
+// Place is where the files go: the warehouse, or the folder.
+func (s *Sink) Place() string { return cmp.Or(s.Parquet.Path, s.Iceberg.Catalog.Warehouse) }
+
+// TargetFileSize is the size that data files aim at, in bytes.
+func (s *Sink) TargetFileSize() int64 {
+	if s.IsFolder() {
+		return s.Parquet.TargetFileSize
+	}
+	return s.Iceberg.TargetFileSize
+}
+
+// Parquet is a folder of Parquet files.
+type Parquet struct {
+	// Path is the absolute path of a local folder, or an s3 URL with parameters for whoever opens it.
+	Path string
+	// TargetFileSize is the size that data files aim at, in bytes.
+	TargetFileSize int64
+	// SparkMetadata keeps Spark's log of a file sink.
+	SparkMetadata bool
+}
+
+// Folder is the address of a folder without parameters: what identifies it.
+func Folder(location string) string {
+	if isLocal(location) {
+		return location
+	}
+	folder, _, _ := strings.Cut(location, "?")
+	return strings.TrimRight(folder, "/")
 }
 
 // Iceberg is an Iceberg table in its catalog.

@@ -21,6 +21,7 @@ const (
 	catalogURIPath    = "sink.iceberg.catalog.uri"
 	catalogPropsPath  = "sink.iceberg.catalog.properties"
 	warehousePath     = "sink.iceberg.catalog.warehouse"
+	parquetPath       = "sink.parquet.path"
 	tablePath         = "sink.iceberg.table"
 	namePath          = "name"
 	checkpointPath    = "checkpoint"
@@ -48,6 +49,7 @@ const (
 	maxBadRatioPath   = "value.maxBadRatio"
 	deadLetterPath    = "deadLetter.table"
 	deadTopicPath     = "deadLetter.topic"
+	deadFolderPath    = "deadLetter.path"
 	waitPath          = "run.wait"
 	leasePath         = "run.lease"
 )
@@ -139,7 +141,7 @@ var keys = []*Key{
 		Class: NextBatch, Default: "fail", Allowed: []string{"fail", "null", "deadLetter"}, also: []string{"mode", "badRecords", "onError", "errors.tolerance"},
 		Doc: "What becomes of a record that is no row of the schema. `fail` ends the run with exit code 14, naming record and reason, before anything of its batch is in the table. " +
 			"`null` makes a row whose columns are null but for the `kafka_` ones, and counts it; no column may be `NOT NULL` then. " +
-			"`deadLetter` puts the record, with the reason, into the table `deadLetter.table` or the topic `deadLetter.topic`."}),
+			"`deadLetter` puts the record, with the reason, into the table `deadLetter.table`, the folder `deadLetter.path` or the topic `deadLetter.topic`."}),
 	key(onTombstonePath, func(j *Job) *string { return &j.Value.OnTombstone }, oneOf("keep", "drop", "deadLetter"), Key{
 		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop", "deadLetter"}, also: []string{"tombstones"},
 		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it; " +
@@ -147,7 +149,7 @@ var keys = []*Key{
 	key(onUnknownPath, func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "deadLetter", "addColumn"), Key{
 		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "deadLetter", "addColumn"}, also: []string{"unknownFields"},
 		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed; " +
-			"`deadLetter` puts it into the table or the topic, whatever `onMalformed` says. " +
+			"`deadLetter` puts it where `onMalformed` would, whatever `onMalformed` says. " +
 			"`addColumn` adds a column to the table, and is the one setting with which sluice alters it: columns of `value.schema` that the table lacks are added too, types widened, columns made optional."}),
 	key(maxBadPath, func(j *Job) *int64 { return &j.Value.MaxBadRecords }, limit(1), Key{
 		Class: NextBatch, Default: none, Unit: "records", also: []string{"badRecordsLimit"},
@@ -217,9 +219,12 @@ var keys = []*Key{
 		Class: Free, Flag: "schema-registry-url", also: []string{"schema.registry.url", "schemaRegistryUrl", "registryUrl"},
 		Doc: "Where the registry is, such as `https://registry:8081`; several with commas, of which the first that answers is asked. It may move, if it knows the same ids afterwards."}),
 	key(deadLetterPath, func(j *Job) *string { return &j.Value.DeadLetters }, tableName, Key{
-		Class: NextBatch, also: []string{"deadLetterTable", "badRecordsPath", "deadLetter.path"},
+		Class: NextBatch, also: []string{"deadLetterTable"},
 		Doc: "The table for records that a policy sends to `deadLetter`, in the catalog of the sink; created if it is not there. Several queries may share one. " +
-			"`deadLetter.table` or `deadLetter.topic`, not both."}),
+			"One of `deadLetter.table`, `deadLetter.path` and `deadLetter.topic`."}),
+	key(deadFolderPath, func(j *Job) *string { return &j.Value.DeadLetterPath }, location("s3"), Key{
+		Class: NextBatch, also: []string{"badRecordsPath", "deadLetterPath"},
+		Doc: "A folder of Parquet files for such records instead, each of them there exactly once; created if it is not there. Several queries may share one. It takes the parameters of `sink.parquet.path`."}),
 	key(deadTopicPath, func(j *Job) *string { return &j.Value.DeadLetterTopic }, topicName, Key{
 		Class: NextBatch, also: []string{"deadLetterTopic", "deadLetterQueue", "dlq", "errors.deadletterqueue.topic.name"},
 		Doc: "A topic for such records instead, in the cluster that is read; created if it is not there and the cluster allows it. Each is there at least once, not exactly once as in a table: " +
@@ -255,6 +260,18 @@ var keys = []*Key{
 	key(keepSnapshotsPath, func(j *Job) *int64 { return &j.Sink.Iceberg.KeepSnapshots }, count(1), Key{
 		Class: Free, Default: "20", Unit: "snapshots",
 		Doc: "How many of the newest snapshots expiry leaves."}),
+
+	key(parquetPath, func(j *Job) *string { return &j.Sink.Parquet.Path }, location("s3"), Key{
+		Class: Free, Flag: "parquet-path", also: []string{"path", "outputPath", "sink.parquet.folder"},
+		Brief: "A folder of Parquet files instead of a table: a local folder, or s3://bucket/folder; created if it is not there",
+		Doc: "A folder of Parquet files instead of a table, without a catalog: a local folder, or `s3://bucket/folder` with the parameters that a checkpoint's address takes (`?region=…&endpoint=…&use_path_style=true`). " +
+			"It is created if it is not there, and is recognised by its UUID, so that it may move. docs/files.md says what is in it, and how to read it. Either this or `sink.iceberg.table`."}),
+	key("sink.parquet.targetFileSize", func(j *Job) *int64 { return &j.Sink.Parquet.TargetFileSize }, size(64<<10), Key{
+		Class: Free, Default: "256MiB", Unit: "bytes",
+		Doc: "The size that data files aim at."}),
+	key("sink.parquet.sparkMetadata", func(j *Job) *bool { return &j.Sink.Parquet.SparkMetadata }, truth, Key{
+		Class: NextBatch, Default: "false",
+		Doc: "Keeps Spark's own log of a file sink in the folder (`_spark_metadata`), so that Spark, given the folder, reads exactly the files that count. A folder with it has one query, and others are refused. docs/files.md says more."}),
 
 	key("memory", func(j *Job) *int64 { return &j.Memory }, size(leastMemory), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "memory", also: []string{"memoryLimit"},

@@ -157,5 +157,5 @@ func (j *Job) String() string {
 
 // LogValue logs a job by name, so that no log line spells out a configuration.
 func (j *Job) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("name", j.Name), slog.String("table", j.Sink.Iceberg.Table), slog.String("checkpoint", Redact("", j.Checkpoint)))
+	return slog.GroupValue(slog.String("name", j.Name), slog.String("table", j.Sink.Name()), slog.String("checkpoint", Redact("", j.Checkpoint)))
 }

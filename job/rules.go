@@ -15,14 +15,14 @@ import (
 func (l *loading) check() {
 	l.checkClients() // first: what is misspelt there is not missing
 	for _, k := range keys {
-		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) {
+		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) && !(k.Needs == ForSink && l.isTouched(parquetPath)) {
 			l.missing(k)
 		}
 	}
 	l.checkSelection()
 	l.checkStart()
 	l.checkValue()
-	if l.in.Needs&ForSink != 0 {
+	if l.in.Needs&ForSink != 0 && !l.job.Sink.IsFolder() {
 		l.checkCatalog()
 	}
 	if l.in.Needs&ForCheckpoint != 0 {
@@ -43,12 +43,12 @@ func (l *loading) missing(k *Key) {
 		}
 	}
 	p := Problem{At: l.around(k.Path), Key: k.Path, Message: "is missing: want " + k.Want + k.ways()}
-	if warehouse := l.job.Sink.Iceberg.Catalog.Warehouse; k.Path == checkpointPath && warehouse != "" {
+	if place := Folder(l.job.Sink.Place()); k.Path == checkpointPath && place != "" {
 		name := l.job.Name
 		if name == "" {
 			name = "<name>"
 		}
-		p.Message = "is missing: want a folder such as " + joinLocation(warehouse, checkpointFolder, name) + k.ways()
+		p.Message = "is missing: want a folder such as " + joinLocation(place, checkpointFolder, name) + k.ways()
 	}
 	l.problems = append(l.problems, p)
 }
@@ -238,6 +238,10 @@ func scheme(location string) string { return urlScheme.FindString(location) }
 func (l *loading) checkCheckpoint() {
 	iceberg := &l.job.Sink.Iceberg
 	warehouse, checkpoint := iceberg.Catalog.Warehouse, l.job.Checkpoint
+	if l.job.Sink.IsFolder() {
+		l.checkBesideFiles(Folder(l.job.Sink.Parquet.Path), Folder(checkpoint))
+		return
+	}
 	if warehouse == "" || checkpoint == "" {
 		return
 	}
@@ -254,6 +258,15 @@ func (l *loading) checkCheckpoint() {
 			l.report(at, checkpointPath, fmt.Sprintf("lies in the folder of the table, where the removal of orphan files deletes it: want a folder such as %s",
 				joinLocation(warehouse, checkpointFolder, l.job.Name)))
 		}
+	}
+}
+
+// checkBesideFiles keeps the checkpoint out of what a folder of files says of itself.
+func (l *loading) checkBesideFiles(folder, checkpoint string) {
+	books := joinLocation(folder, "_sluice")
+	if checkpoint != "" && (checkpoint == folder || (checkpoint+"/") == books+"/" || strings.HasPrefix(checkpoint, books+"/")) {
+		l.report(l.job.origins[checkpointPath], checkpointPath, "lies where the files, or what is said of them, are: want a folder of its own, such as "+
+			joinLocation(folder, checkpointFolder, l.job.Name))
 	}
 }
 

@@ -15,7 +15,7 @@ func formatsFor(path string) (format string, formats []string) {
 	switch path {
 	case schemaPath, schemaFilePath, onUnknownPath, framingPath, subjectPath:
 		return formatPath, []string{"json", "avro", "protobuf"}
-	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, deadTopicPath, "value.includeRawValue":
+	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, deadTopicPath, deadFolderPath, "value.includeRawValue":
 		return formatPath, []string{"string", "json", "avro", "protobuf"}
 	case messagePath:
 		return formatPath, []string{"protobuf"}
@@ -98,6 +98,12 @@ func (l *loading) checkBadRecords() {
 		l.report(l.touched[deadLetterPath], deadLetterPath, "is the table of the rows: want another one")
 	case batch.SameButCase(v.DeadLetters, rows):
 		l.report(l.touched[deadLetterPath], deadLetterPath, fmt.Sprintf("differs from the table of the rows, %s, in capitals alone: many catalogs take both for one table; want another name", rows))
+	}
+	if v.DeadLetters != "" && l.job.Sink.IsFolder() {
+		l.report(l.touched[deadLetterPath], deadLetterPath, "needs a catalog, and the rows go to a folder of files: want "+deadFolderPath+" or "+deadTopicPath)
+	}
+	if v.DeadLetterPath != "" && Folder(v.DeadLetterPath) == Folder(l.job.Sink.Parquet.Path) {
+		l.report(l.touched[deadFolderPath], deadFolderPath, "is the folder of the rows: want another one")
 	}
 	if topic := v.DeadLetterTopic; topic != "" && l.job.Source.names(topic) {
 		l.report(l.touched[deadTopicPath], deadTopicPath, fmt.Sprintf("is read by this query (%s), which would read its own dead letters again and again: want a topic that it does not read", l.job.Source.selection()))

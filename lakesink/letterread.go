@@ -76,21 +76,28 @@ func (p LetterParts) columns() []string {
 // lettersAtOnce bounds how many dead letters are in memory while whole ones are read.
 const lettersAtOnce = 64
 
-// Letters visits the dead letters in the table, those of the newest files first and in a file in their order, until visit
-// says no or fails. A table that is not there is as in Load.
-func (i *Iceberg) Letters(ctx context.Context, parts LetterParts, visit func(*Letter) (more bool, err error)) error {
-	t, err := i.Load(ctx)
+// Letterbox is a place that dead letters are read from: a table, or what can be read like one.
+type Letterbox interface {
+	TableName() string
+	// Load reads it afresh. One that is not there is catalog.ErrNoSuchTable or ErrNoSuchNamespace.
+	Load(ctx context.Context) (*table.Table, error)
+}
+
+// Letters visits the dead letters in a place, those of the newest files first and in a file in their order, until visit
+// says no or fails. One that is not there is as in Load.
+func Letters(ctx context.Context, in Letterbox, parts LetterParts, visit func(*Letter) (more bool, err error)) error {
+	t, err := in.Load(ctx)
 	if err != nil {
 		return err
 	}
-	return i.lettersOf(ctx, t, parts, visit)
+	return lettersOf(ctx, in.TableName(), t, parts, visit)
 }
 
-func (i *Iceberg) lettersOf(ctx context.Context, t *table.Table, parts LetterParts, visit func(*Letter) (bool, error)) error {
+func lettersOf(ctx context.Context, place string, t *table.Table, parts LetterParts, visit func(*Letter) (bool, error)) error {
 	names := parts.columns()
 	for _, name := range names {
 		if _, ok := t.Schema().FindFieldByName(name); !ok {
-			return notSetUp(fmt.Sprintf("table %s has no column %s: it is no table of dead letters", i.TableName(), name), "check deadLetter.table", nil)
+			return notSetUp(fmt.Sprintf("table %s has no column %s: it is no table of dead letters", place, name), "check deadLetter.table, or deadLetter.path", nil)
 		}
 	}
 	size := 64 << 10
@@ -110,7 +117,7 @@ func (i *Iceberg) lettersOf(ctx context.Context, t *table.Table, parts LetterPar
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("read the dead letters in %s: %w", i.TableName(), err)
+		return fmt.Errorf("read the dead letters in %s: %w", place, err)
 	}
 	return nil
 }

@@ -69,8 +69,7 @@ func (i *Iceberg) Replayed(ctx context.Context, query string, letters Places) (P
 		if err != nil {
 			return nil, i.unreadable(err)
 		}
-		wanted, most := letters.replayed(applied.Ledger)
-		there, err := wanted.presentIn(ctx, t, most)
+		there, err := letters.ReplayedIn(ctx, t, applied.Ledger)
 		switch {
 		case err == nil:
 			return there, nil
@@ -78,6 +77,12 @@ func (i *Iceberg) Replayed(ctx context.Context, query string, letters Places) (P
 			return nil, explain(fmt.Sprintf("search table %s for dead letters that are rows", i.TableName()), err)
 		}
 	}
+}
+
+// ReplayedIn finds them in one reading of what can be read like a table.
+func (p Places) ReplayedIn(ctx context.Context, t *table.Table, ledger *batch.Ledger) (Places, error) {
+	wanted, most := p.replayed(ledger)
+	return wanted.presentIn(ctx, t, most)
 }
 
 // replayed are those of the places that are in partitions of which a ledger says that some were replayed, and how many.

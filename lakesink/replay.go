@@ -14,15 +14,6 @@ import (
 	"sluice/offsets"
 )
 
-// Keys of the summary of a snapshot that holds replayed dead letters. It is of no batch: none of the keys of a batch is
-// there.
-const (
-	keyReplayQuery = "sluice.replay.query-id"
-	keyReplayName  = "sluice.replay.query-name"
-	keyReplayRun   = "sluice.replay.run-id"
-	keyReplayed    = "sluice.replay.records"
-)
-
 // ReplayOptions say whose dead letters become rows, and how.
 type ReplayOptions struct {
 	Query, Name, Run string
@@ -56,11 +47,49 @@ type Replayed struct {
 //
 // NotSetUp: the table or its ledger is not there. Inconsistent: a table is not the one that it should be, or records are
 // rows and dead letters that nobody replayed. UnknownOutcome: as with Commit.
-func (i *Iceberg) Replay(ctx context.Context, letters []*Iceberg, o ReplayOptions) (*Replayed, error) {
-	r := &replay{sink: i, from: letters, options: o}
-	for attempt := 1; attempt <= i.options.Attempts; attempt++ {
+func (i *Iceberg) Replay(ctx context.Context, letters []Letterbox, o ReplayOptions) (*Replayed, error) {
+	return Replay(ctx, intoTable{i}, letters, o)
+}
+
+// ReplayTarget is where replayed dead letters become rows: a table, or what can be read like one.
+type ReplayTarget interface {
+	TableName() string
+	// Base reads it afresh, with the ledger of the query. uuid is what it should be, empty for any.
+	Base(ctx context.Context, query, uuid string) (*table.Table, *batch.Ledger, error)
+	// Takes is an Inconsistent fault if it does not take rows of the schema.
+	Takes(t *table.Table, schema columns.Schema) error
+	// Begin starts the files of new rows.
+	Begin(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (ReplayWriter, error)
+	// Offer adds files to the reading that was searched. moved says that it is not there any more: look again. snapshot is
+	// the one that holds the rows.
+	Offer(ctx context.Context, t *table.Table, c *ReplayCommit) (moved bool, snapshot int64, err error)
+	// Moved reports whether an error of searching is only that of a reading which is old by now.
+	Moved(ctx context.Context, t *table.Table, err error) bool
+	// Pause waits before the given attempt (2, 3, …), and is an error if there are to be no more.
+	Pause(ctx context.Context, attempt int) error
+}
+
+// ReplayWriter takes the rows of a replay.
+type ReplayWriter interface {
+	Write(ctx context.Context, rows *columns.Batch) error
+	Close(ctx context.Context) ([]batch.DataFile, error)
+	Abort()
+}
+
+// ReplayCommit is what a replay adds: files with so many records, and the ledger after them.
+type ReplayCommit struct {
+	Query, Name, Run string
+	Files            []batch.DataFile
+	Records          int64
+	Ledger           *batch.Ledger
+}
+
+// Replay is Iceberg.Replay for any target.
+func Replay(ctx context.Context, into ReplayTarget, letters []Letterbox, o ReplayOptions) (*Replayed, error) {
+	r := &replay{into: into, from: letters, options: o}
+	for attempt := 1; ; attempt++ {
 		if attempt > 1 {
-			if err := i.options.Sleep(ctx, i.options.Backoff(attempt-1)); err != nil {
+			if err := into.Pause(ctx, attempt); err != nil {
 				return nil, err
 			}
 		}
@@ -69,14 +98,12 @@ func (i *Iceberg) Replay(ctx context.Context, letters []*Iceberg, o ReplayOption
 			return &r.found, err
 		}
 	}
-	return nil, &batch.Fault{Class: batch.Failed, Message: fmt.Sprintf("the replayed dead letters are not in table %s: the commit was not accepted in %d attempts", i.TableName(), i.options.Attempts),
-		Hint: "run again; if other writers commit to this table all the time, pause them for a moment", Err: r.answer}
 }
 
 // replay is one call of Replay.
 type replay struct {
-	sink    *Iceberg
-	from    []*Iceberg
+	into    ReplayTarget
+	from    []Letterbox
 	options ReplayOptions
 	// all are the places of the dead letters, exact those of them that are in tables, newest the last batch that they are of;
 	// read once.
@@ -84,14 +111,13 @@ type replay struct {
 	exact  Places
 	newest int64
 	// added counts the new rows by partition, in the attempt in hand.
-	added  map[offsets.TopicPartition]int64
-	found  Replayed
-	answer error
+	added map[offsets.TopicPartition]int64
+	found Replayed
 }
 
 // try reads the table, searches it, writes what is not there and offers it. done says that nothing is left to do.
 func (r *replay) try(ctx context.Context) (done bool, err error) {
-	t, ledger, err := r.base(ctx)
+	t, ledger, err := r.into.Base(ctx, r.options.Query, r.options.UUIDs[""])
 	if err != nil {
 		return false, err
 	}
@@ -101,11 +127,11 @@ func (r *replay) try(ctx context.Context) (done bool, err error) {
 		}
 	}
 	there, err := r.all.presentIn(ctx, t, noBound)
-	if r.moved(ctx, t, err) {
+	if r.into.Moved(ctx, t, err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, explain(fmt.Sprintf("search table %s for dead letters that are rows already", r.sink.TableName()), err)
+		return false, explain(fmt.Sprintf("search table %s for dead letters that are rows already", r.into.TableName()), err)
 	}
 	if err := r.accounted(ledger, there); err != nil {
 		return false, err
@@ -119,37 +145,21 @@ func (r *replay) try(ctx context.Context) (done bool, err error) {
 	if r.found.Rows == 0 || r.options.DryRun {
 		return true, nil
 	}
-	return r.offer(ctx, t, files, r.after(ledger, there))
+	if err := context.Cause(ctx); err != nil {
+		return false, err
+	}
+	moved, snapshot, err := r.into.Offer(ctx, t, &ReplayCommit{Query: r.options.Query, Name: r.options.Name, Run: r.options.Run, Files: files, Records: r.found.Rows, Ledger: r.after(ledger, there)})
+	r.found.Snapshot = snapshot
+	return err == nil && !moved, err
 }
 
-// base is the table as it is, with the query's ledger.
-func (r *replay) base(ctx context.Context) (*table.Table, *batch.Ledger, error) {
-	t, err := r.sink.load(ctx)
-	if err != nil {
-		return nil, nil, explain(fmt.Sprintf("read table %s", r.sink.TableName()), err)
-	}
-	if err := r.sameTable("", r.sink, t); err != nil {
-		return nil, nil, err
-	}
-	applied, err := appliedOf(t, r.options.Query)
-	switch {
-	case err != nil:
-		return nil, nil, r.sink.unreadable(err)
-	case applied.Ledger == nil:
-		return nil, nil, notSetUp(fmt.Sprintf("table %s has no batch of query %s", r.sink.TableName(), r.options.Query), "run sluice run first", nil)
-	case applied.RolledBack:
-		return nil, nil, &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("table %s was rolled back: snapshot %d, which holds batch %d, is no longer in its history", r.sink.TableName(), applied.Ledger.Snapshot, applied.Ledger.Batch),
-			Hint: "run sluice run first: it says what the choices are"}
-	}
-	return t, applied.Ledger, r.sink.checkClock(t)
-}
-
-func (r *replay) sameTable(name string, i *Iceberg, t *table.Table) error {
-	was, is := r.options.UUIDs[name], t.Metadata().TableUUID().String()
+// sameTable refuses a table that took the place of the one that the query wrote to; was is empty if unknown.
+func sameTable(was, called string, t *table.Table) error {
+	is := t.Metadata().TableUUID().String()
 	if was == "" || was == is {
 		return nil
 	}
-	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("table %s is not the one that this query wrote to: its UUID is %s and was %s", i.TableName(), is, was),
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("table %s is not the one that this query wrote to: its UUID is %s and was %s", called, is, was),
 		Hint: "bring the old one back, or run sluice run: it says what the choices are"}
 }
 
@@ -159,7 +169,7 @@ func (r *replay) accounted(ledger *batch.Ledger, there Places) error {
 	for tp := range there {
 		if n, replayed := there.and(r.exact, tp), ledger.Accounts[tp].Replayed; n > replayed {
 			return &batch.Fault{Class: batch.Inconsistent,
-				Message: fmt.Sprintf("%d dead letters of %s are rows of table %s, and only %d were replayed", n, tp, r.sink.TableName(), replayed),
+				Message: fmt.Sprintf("%d dead letters of %s are rows of table %s, and only %d were replayed", n, tp, r.into.TableName(), replayed),
 				Hint:    "sluice verify says which; another query that reads the same records into this table leads to this too, and its dead letters cannot be told from those rows"}
 		}
 	}
@@ -207,20 +217,12 @@ func (r *replay) write(ctx context.Context, t *table.Table, there Places) ([]bat
 }
 
 // begin starts the files of the new rows.
-func (r *replay) begin(ctx context.Context, t *table.Table) (replayWriter, error) {
+func (r *replay) begin(ctx context.Context, t *table.Table) (ReplayWriter, error) {
 	if r.options.DryRun {
-		_, err := r.sink.fieldsFor(t, r.options.Schema)
-		return noWriter{}, err
+		return noWriter{}, r.into.Takes(t, r.options.Schema)
 	}
 	task := &batch.Task{Version: batch.FormatVersion, Query: r.options.Query, Batch: r.newest, SchemaID: t.Schema().ID, SpecID: t.Metadata().DefaultPartitionSpec()}
-	return r.sink.Write(ctx, task, "replay-"+uuid.NewString(), r.options.Schema)
-}
-
-// replayWriter takes the rows of a replay.
-type replayWriter interface {
-	Write(ctx context.Context, rows *columns.Batch) error
-	Close(ctx context.Context) ([]batch.DataFile, error)
-	Abort()
+	return r.into.Begin(ctx, task, "replay-"+uuid.NewString(), r.options.Schema)
 }
 
 // noWriter is that of a replay which writes nothing.
@@ -237,7 +239,7 @@ func flushUnless(err error, flush func() error) error {
 	return flush()
 }
 
-func (r *replay) decode(ctx context.Context, writer replayWriter, records *columns.Records) error {
+func (r *replay) decode(ctx context.Context, writer ReplayWriter, records *columns.Records) error {
 	rows, err := r.options.Decode(records)
 	for ; err == nil && rows != nil; rows, err = rows.Next() {
 		if err := r.take(ctx, writer, records, rows); err != nil {
@@ -248,7 +250,7 @@ func (r *replay) decode(ctx context.Context, writer replayWriter, records *colum
 }
 
 // take writes what became rows, and counts.
-func (r *replay) take(ctx context.Context, writer replayWriter, records *columns.Records, rows *columns.Batch) error {
+func (r *replay) take(ctx context.Context, writer ReplayWriter, records *columns.Records, rows *columns.Batch) error {
 	said := batch.Misfits{Malformed: int64(rows.Bad), Reasons: rows.Reasons}
 	for _, e := range rows.Examples {
 		said.Examples = append(said.Examples, batch.Misfit{Topic: records.Topic, Partition: records.Partition, Offset: e.Offset, Reason: e.Reason, Text: e.Text})

@@ -51,10 +51,10 @@ func (r *replay) inTables(ctx context.Context, parts LetterParts, visit func(*Le
 		if err != nil {
 			return err
 		}
-		if err := r.sameTable(from.TableName(), from, t); err != nil {
+		if err := sameTable(r.options.UUIDs[from.TableName()], from.TableName(), t); err != nil {
 			return err
 		}
-		err = from.lettersOf(ctx, t, parts, func(l *Letter) (bool, error) {
+		err = lettersOf(ctx, from.TableName(), t, parts, func(l *Letter) (bool, error) {
 			if l.Query != r.options.Query || l.Batch > r.newest {
 				return true, nil
 			}

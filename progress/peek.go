@@ -29,6 +29,8 @@ type Peek struct {
 	// Undecided is why others could not be columns. Absent for a table.
 	Unknown   []PeekUnknown `json:"unknown,omitempty"`
 	Undecided string        `json:"undecided,omitempty"`
+	// Read is a statement for DuckDB that reads exactly the rows of a folder of files; absent for a table or a topic.
+	Read string `json:"read,omitempty"`
 }
 
 // PeekUnknown is a field that records have and the schema lacks.
@@ -111,7 +113,8 @@ func (p *Peek) MarshalJSON() ([]byte, error) {
 		Malformed []PeekFault       `json:"malformed"`
 		Unknown   []PeekUnknown     `json:"unknown,omitempty"`
 		Undecided string            `json:"undecided,omitempty"`
-	}{plain(*p), rows, p.Malformed, p.Unknown, p.Undecided})
+		Read      string            `json:"read,omitempty"`
+	}{plain(*p), rows, p.Malformed, p.Unknown, p.Undecided, p.Read})
 }
 
 // peekValue gives times the form that all other times have, with microseconds, as tables keep them.
@@ -162,6 +165,9 @@ func (p *Peek) WriteText(w io.Writer) error {
 	if p.Undecided != "" {
 		out.linef("\nCannot be a column: %s", printable(p.Undecided))
 	}
+	if p.Read != "" {
+		out.linef("\nRead with DuckDB: %s", briefly(p.Read))
+	}
 	return out.to(w)
 }
 
@@ -194,4 +200,15 @@ func cellText(v any) string {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	return fmt.Sprint(v)
+}
+
+// longestStatement is what of a statement fits on a screen.
+const longestStatement = 2000
+
+// briefly is a statement for a terminal. One that names very many files is kept for JSON, where it can be used.
+func briefly(statement string) string {
+	if len(statement) > longestStatement {
+		return fmt.Sprintf("a statement of %d KiB, since it names each file: --output json has it as read", len(statement)>>10+1)
+	}
+	return printable(statement)
 }

@@ -40,6 +40,8 @@ type Status struct {
 	// LastProgress is the report of the newest batch that has one; nil for none.
 	LastProgress *Batch   `json:"lastProgress"`
 	Notes        []string `json:"notes"`
+	// Read is a statement for DuckDB that reads exactly the rows of a folder of files; absent for a table.
+	Read string `json:"read,omitempty"`
 }
 
 // StatusBatch is a planned batch.
@@ -155,6 +157,7 @@ func (s *Status) WriteText(w io.Writer) error {
 	if s.LastProgress != nil {
 		pairs = append(pairs, [2]string{"last", s.LastProgress.line()})
 	}
+	pairs = append(pairs, [2]string{"read with", briefly(s.Read)})
 	out.pairs("  ", pairs)
 	partitions := &table{headings: []string{"topic", ">partition", ">next", ">end", ">lag", ">held back"}}
 	for _, p := range s.Partitions {

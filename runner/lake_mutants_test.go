@@ -22,7 +22,7 @@ import (
 
 // amnesia is a query that takes a batch which is in the table for one that is not, and a sink that does not look either.
 type amnesia struct {
-	lakeSink
+	runner.Sink
 	log *rememberingLog
 }
 
@@ -54,7 +54,7 @@ func (s amnesia) Table(ctx context.Context, query string) (*batch.Table, error) 
 			return nil, err
 		}
 	}
-	t, err := s.lakeSink.Table(ctx, query)
+	t, err := s.Sink.Table(ctx, query)
 	if err != nil || s.log.open == batch.None || t.Applied.Batch < s.log.open {
 		return t, err
 	}
@@ -63,7 +63,7 @@ func (s amnesia) Table(ctx context.Context, query string) (*batch.Table, error) 
 }
 
 func (s amnesia) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
-	t, err := s.lakeSink.Table(ctx, c.Query)
+	t, err := s.Sink.Table(ctx, c.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +71,12 @@ func (s amnesia) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, e
 	blind.Accepted = &batch.Acceptance{Choice: batch.Accept, Batch: t.Applied.Batch, Snapshot: t.Applied.Snapshot}
 	commit := *c
 	commit.Plan = &blind
-	return s.lakeSink.Commit(ctx, &commit)
+	return s.Sink.Commit(ctx, &commit)
 }
 
 // eager marks a batch as done before it is in the table.
 type eager struct {
-	lakeSink
+	runner.Sink
 	log runner.Log
 }
 
@@ -84,14 +84,14 @@ func (s eager) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, err
 	if err := s.log.WriteCommit(ctx, c.Plan.Batch); err != nil {
 		return nil, err
 	}
-	return s.lakeSink.Commit(ctx, c)
+	return s.Sink.Commit(ctx, c)
 }
 
 // hopeful takes every failed commit for one that happened.
-type hopeful struct{ lakeSink }
+type hopeful struct{ runner.Sink }
 
 func (s hopeful) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, error) {
-	applied, err := s.lakeSink.Commit(ctx, c)
+	applied, err := s.Sink.Commit(ctx, c)
 	if err != nil && !errors.Is(err, laketest.ErrKilled) {
 		return &batch.Applied{Batch: c.Plan.Batch, InHistory: c.Plan.Batch, Plan: c.Plan.Hash}, nil
 	}
@@ -157,16 +157,16 @@ var lakeMutants = map[mutant]struct {
 	change func(q *runner.Query)
 }{
 	noIdempotency: {laketest.KilledAfter, forgetful},
-	markerFirst:   {laketest.KilledAfter, func(q *runner.Query) { q.Sink = eager{q.Sink.(lakeSink), q.Log} }},
+	markerFirst:   {laketest.KilledAfter, func(q *runner.Query) { q.Sink = eager{q.Sink, q.Log} }},
 	planRecomputed: {laketest.Killed, func(q *runner.Query) {
 		q.Log = &stretching{wholeLog: q.Log.(wholeLog), kafka: q.Source.(rawSource).source.kafka}
 	}},
-	failureIsSuccess: {laketest.NotApplied, func(q *runner.Query) { q.Sink = hopeful{q.Sink.(lakeSink)} }},
+	failureIsSuccess: {laketest.NotApplied, func(q *runner.Query) { q.Sink = hopeful{q.Sink} }},
 }
 
 func forgetful(q *runner.Query) {
 	log := &rememberingLog{Log: q.Log, open: batch.None}
-	q.Log, q.Sink = log, amnesia{q.Sink.(lakeSink), log}
+	q.Log, q.Sink = log, amnesia{q.Sink, log}
 }
 
 // sweepLake strikes every effect of a mutant on a real table and returns the first violation that verify sees.

@@ -52,7 +52,7 @@ func (w *lakeWorld) replay(c catalog.Catalog, mended func(offset int64) bool) (*
 	open := func(name string) *lakesink.Iceberg {
 		return lakesink.New(c, lakesink.Options{Table: name, Catalog: "test", Sleep: func(context.Context, time.Duration) error { return nil }})
 	}
-	return open("db.orders").Replay(context.Background(), []*lakesink.Iceberg{open("ops.dead")}, lakesink.ReplayOptions{Query: id, Name: "orders", Run: "replay", Schema: decoder.Schema(),
+	return open("db.orders").Replay(context.Background(), []lakesink.Letterbox{open("ops.dead")}, lakesink.ReplayOptions{Query: id, Name: "orders", Run: "replay", Schema: decoder.Schema(),
 		Decode: func(r *columns.Records) (*columns.Batch, error) { return sliced(mend(r, mended), decoder.Decode) }})
 }
 

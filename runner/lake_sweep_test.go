@@ -37,6 +37,8 @@ type lakeWorld struct {
 	value func(partition int32, offset int64) []byte
 	// clock, if set, is that of the host.
 	clock func() time.Time
+	// dead are folders that dead letters may go to, by name; nil for none.
+	dead map[string]deadFolder
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -84,6 +86,9 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	}
 	if w.clock != nil {
 		q.Now = w.clock
+	}
+	if w.dead != nil {
+		q.DeadLetters = deadSinks(w.dead, s)
 	}
 	if w.mutate != nil {
 		w.mutate(q)
@@ -202,10 +207,14 @@ func (w *lakeWorld) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	letters := w.letterTables(identity)
+	if err := deadTables(ctx, w.dead, identity, letters); err != nil {
+		return err
+	}
 	report, err := verify.Table(ctx, func(ctx context.Context) (*table.Table, error) {
 		return w.catalog.LoadTable(ctx, catalog.ToIdentifier("db.orders"))
 	},
-		verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: w.letterTables(identity)})
+		verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: letters})
 	if err != nil {
 		return err
 	}

@@ -237,6 +237,9 @@ func (r *run) perform(ctx context.Context, s *step) error {
 			return err
 		}
 		r.Reporter.Notice("batch was in the table already; wrote its marker", "batch", plan.Batch)
+		if err := r.Sink.Maintain(ctx, &r.table.Applied); err != nil { // what a sink has to make up for after a commit that was cut short
+			r.Reporter.Notice("table maintenance failed; it is tried again later, no row is affected", "batch", plan.Batch, "error", err)
+		}
 	case Replay:
 		return r.carryOut(ctx, plan, true, r.Now())
 	case Chosen:

@@ -195,6 +195,12 @@ const (
 	// ManifestGone and ManifestUnreadable: nothing can be said of the rows.
 	ManifestGone       Kind = "manifest-gone"
 	ManifestUnreadable Kind = "manifest-unreadable"
+	// ManifestContradicts: what a folder's manifest says of a batch does not add up. FolderMixed: objects of two folders
+	// lie in one.
+	ManifestContradicts Kind = "manifest-contradicts"
+	FolderMixed         Kind = "folder-mixed"
+	// SparkMetadata: what Spark's readers are told of a folder is not what its manifests say.
+	SparkMetadata Kind = "spark-metadata"
 	// LedgerUnreadable: the property is no ledger, or parts of it are missing.
 	LedgerUnreadable Kind = "ledger-unreadable"
 	// LedgerImpossible: it contradicts itself.

@@ -40,6 +40,9 @@ type Options struct {
 	// Advanced is told how many of the data files have been read; nil if nobody wants to know. Calls come from several
 	// goroutines.
 	Advanced func(files, of int64)
+
+	// bookkeeping is what is wrong with the objects that a folder's table was read from.
+	bookkeeping func() []Problem
 }
 
 const (
@@ -76,6 +79,11 @@ func Table(ctx context.Context, load func(context.Context) (*table.Table, error)
 func (c *court) hear(ctx context.Context, load func(context.Context) (*table.Table, error)) error {
 	if err := c.open(ctx, load); err != nil {
 		return err
+	}
+	if c.bookkeeping != nil {
+		for _, p := range c.bookkeeping() {
+			c.problem(p)
+		}
 	}
 	c.readLedgers()
 	c.checkLedgers()

@@ -18,6 +18,9 @@ type files struct {
 	script *Script
 }
 
+// Store puts a store of data files behind a script.
+func Store(store iceio.IO, s *Script) iceio.IO { return &files{IO: store, script: s} }
+
 var (
 	_ iceio.ReadFileIO      = (*files)(nil)
 	_ iceio.WriteFileIO     = (*files)(nil)

@@ -1,0 +1,73 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/iceberg-go/table"
+)
+
+// statement is one for DuckDB that reads these files of the folder and no other. DuckDB finds the columns of all of them by
+// name; a column that came later is null in the files before it.
+func (f *folder) statement(paths []string, limit string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(paths))
+	for i, path := range paths {
+		quoted[i] = "'" + strings.ReplaceAll(path, "'", "''") + "'"
+	}
+	load := ""
+	if strings.Contains(f.TableName(), "://") {
+		load = "INSTALL httpfs; LOAD httpfs; "
+	}
+	return fmt.Sprintf("%sSELECT * FROM read_parquet([%s], union_by_name=true)%s;", load, strings.Join(quoted, ", "), limit)
+}
+
+// paths lists the files that count, in the order of their batches.
+func paths(ctx context.Context, t *table.Table) ([]string, error) {
+	if t.CurrentSnapshot() == nil {
+		return nil, nil
+	}
+	scan := t.Scan()
+	defer scan.Close()
+	tasks, err := scan.PlanFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(tasks, func(a, b table.FileScanTask) int { return int(sequence(a) - sequence(b)) })
+	found := make([]string, len(tasks))
+	for i, task := range tasks {
+		found[i] = task.File.FilePath()
+	}
+	return found, nil
+}
+
+// exactly is the statement that reads all rows of the folder, empty where there are none.
+func (f *folder) exactly(ctx context.Context) (string, error) {
+	t, err := f.Load(ctx)
+	if isNoTable(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	all, err := paths(ctx, t)
+	return f.statement(all, ""), err
+}
+
+// look is the statement that shows some of the newest rows; empty if the folder cannot be read now.
+func (f *folder) look(ctx context.Context) string {
+	t, err := f.Load(ctx)
+	if err != nil {
+		return ""
+	}
+	all, err := paths(ctx, t)
+	if err != nil {
+		return ""
+	}
+	const newest = 5
+	return f.statement(all[max(0, len(all)-newest):], " LIMIT 10")
+}

@@ -1,0 +1,173 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"sluice/batch"
+	"sluice/columns"
+)
+
+// Fits checks that the folder takes rows of the schema. It writes nothing. What stands in the way is one Inconsistent fault
+// that lists everything; a folder that is not there is a NotSetUp fault.
+func (f *Folder) Fits(ctx context.Context, rows columns.Schema) error {
+	ctx, cancel := f.soon(ctx)
+	defer cancel()
+	s, err := f.look(ctx)
+	if err != nil {
+		return late(ctx, err)
+	}
+	return f.fits(s, rows)
+}
+
+func (f *Folder) fits(s *state, rows columns.Schema) error {
+	if s.schema == nil {
+		return f.gone()
+	}
+	if _, differences := fit(s.schema.Columns, rows); len(differences) > 0 {
+		return f.misfit(differences)
+	}
+	return nil
+}
+
+// Differences lists what keeps the folder from taking rows of the schema; nothing where there is no folder.
+func (f *Folder) Differences(ctx context.Context, rows columns.Schema) ([]string, error) {
+	ctx, cancel := f.soon(ctx)
+	defer cancel()
+	s, err := f.look(ctx)
+	if err != nil || s.schema == nil {
+		return nil, late(ctx, err)
+	}
+	_, differences := fit(s.schema.Columns, rows)
+	return differences, nil
+}
+
+// Create makes the folder if it is not there, and checks that it takes rows of the schema, as Fits does. It may be repeated
+// and raced: of several that make it one succeeds, and the others find what that one made.
+func (f *Folder) Create(ctx context.Context, rows columns.Schema) error {
+	ctx, cancel := f.soon(ctx)
+	defer cancel()
+	s, err := f.look(ctx)
+	if err == nil && s.schema == nil {
+		if s, err = f.create(ctx, rows); err != nil {
+			err = fmt.Errorf("make folder %s: %w", f.options.Location, err)
+		}
+	}
+	if err != nil {
+		return late(ctx, err)
+	}
+	return f.fits(s, rows)
+}
+
+// create believes neither success nor failure: what is there afterwards counts.
+func (f *Folder) create(ctx context.Context, rows columns.Schema) (*state, error) {
+	if err := errors.Join(f.proved(ctx), f.foreignSpark(ctx)); err != nil {
+		return nil, err
+	}
+	last := 0
+	text, err := json.Marshal(&Schema{V: formatVersion, Folder: uuid.NewString(), By: f.options.CreatedBy, Columns: newColumns(rows, &last)})
+	if err != nil {
+		return nil, err
+	}
+	owned := f.options.Objects.Own(ctx, folderKey, text)
+	s, err := f.look(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.schema == nil && owned != nil:
+		return nil, owned
+	case s.schema == nil:
+		return nil, f.gone()
+	}
+	return s, nil
+}
+
+// Evolution says what Evolve would alter so that the folder takes rows of the schema; nothing where there is no folder. What
+// cannot be altered is one Inconsistent fault that lists everything.
+func (f *Folder) Evolution(ctx context.Context, rows columns.Schema) ([]string, error) {
+	ctx, cancel := f.soon(ctx)
+	defer cancel()
+	s, err := f.look(ctx)
+	if err != nil || s.schema == nil {
+		return nil, late(ctx, err)
+	}
+	_, changes, err := f.wider(s.schema, rows)
+	return changes, err
+}
+
+// wider is the folder's columns as rows need them, and what is altered by that; no changes where it takes them.
+func (f *Folder) wider(schema *Schema, rows columns.Schema) ([]Column, []string, error) {
+	to, changes, differences := evolved(schema.Columns, rows)
+	if len(differences) == 0 {
+		return to, changes, nil
+	}
+	return nil, nil, &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("%s does not take the rows, and sluice does not alter it so that it would: %s", f.options.Location, strings.Join(differences, "; ")),
+		Hint:    "a folder of files gets new columns and optional ones, and never other types; change the job, or write to another folder, which is another query"}
+}
+
+// Evolve makes the folder take rows of the schema: columns are added, also inside of others, and made optional. Files that
+// are there stay as they are: readers find nulls in them for a new column. It returns a reading of the folder as it is
+// afterwards, and what was altered. It is safe to repeat and to race: a change is an object with the next number, created
+// only if there is none. Fenced: commit's batch is not the next one any more. UnknownOutcome: the folder may have been
+// altered, which harms nothing, and could not be read afterwards.
+func (f *Folder) Evolve(ctx context.Context, c *batch.Commit, rows columns.Schema) (*batch.Table, []string, error) {
+	var done []string
+	for attempt := 1; ; attempt++ {
+		d := &deal{folder: f, commit: c}
+		s, newest, err := d.read(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s.schema == nil {
+			return nil, nil, f.gone()
+		}
+		to, changes, err := f.wider(s.schema, rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(changes) == 0 {
+			t, err := f.table(ctx, c.Query)
+			return t, done, err
+		}
+		if applied, there, err := d.standing(s, newest, false); err != nil || there {
+			if err == nil {
+				err = d.overtaken(applied)
+			}
+			return nil, nil, err
+		}
+		if attempt > f.options.Attempts {
+			return nil, nil, &batch.Fault{Class: batch.Failed, Hint: "run again; if it repeats, see whether this user may write there",
+				Message: fmt.Sprintf("the columns of %s were not altered for batch %d in %d attempts", f.options.Location, c.Plan.Batch, f.options.Attempts)}
+		}
+		if err := f.alter(ctx, s.schema, to); err != nil {
+			return nil, nil, err
+		}
+		done = changes
+	}
+}
+
+// alter creates the next change. Whether it or another's is there is for the next reading.
+func (f *Folder) alter(ctx context.Context, from *Schema, to []Column) error {
+	next := Schema{V: formatVersion, Folder: from.Folder, ID: from.ID + 1, By: f.options.CreatedBy, Columns: to}
+	text, err := json.Marshal(&next)
+	if err != nil {
+		return err
+	}
+	err = f.options.Objects.Own(ctx, schemaKey(next.ID), text)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrExist):
+		return nil
+	case errors.Is(err, ErrUnknown):
+		return &batch.Fault{Class: batch.UnknownOutcome, Err: err,
+			Message: fmt.Sprintf("the columns of %s may or may not have been altered; no row of the batch is in it", f.options.Location),
+			Hint:    "run again when the store answers: the next run goes on either way"}
+	}
+	return fmt.Errorf("alter the columns of %s: %w", f.options.Location, err)
+}

@@ -1,0 +1,112 @@
+package files
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"sluice/batch"
+)
+
+// Manifest makes one batch part of the folder. It is written once and never replaced.
+type Manifest struct {
+	V int `json:"v"`
+	// Folder is the UUID of the folder that it was made for.
+	Folder string `json:"folder"`
+	// Query is the query's id, Name its name.
+	Query string `json:"query"`
+	Name  string `json:"name"`
+	// Batch is the batch's number; Previous that of the batch before it in the folder, -1 if there is none. The batches of
+	// a query are those that are met on the way back from the newest one: a manifest that is not among them counts for
+	// nothing.
+	Batch    int64 `json:"batch"`
+	Previous int64 `json:"previous"`
+	// Plan is the hash of the batch's plan, Run the run that wrote this, Attempt tells its bytes from those of any other run.
+	Plan    string `json:"plan"`
+	Run     string `json:"run"`
+	Attempt string `json:"attempt"`
+	// WrittenMs is when it was made, in milliseconds since 1970, for people.
+	WrittenMs int64 `json:"writtenMs"`
+	// Schema numbers the folder's columns that the files were written with.
+	Schema int    `json:"schema"`
+	Counts Counts `json:"counts"`
+	// Files are the batch's data files; paths are relative to the folder, statistics by field id.
+	Files []batch.DataFile `json:"files"`
+	// Altered says how the folder's columns were altered for the batch; Accepted is set where somebody has decided about
+	// batches that the folder had lost.
+	Altered  []string          `json:"altered,omitempty"`
+	Accepted *batch.Acceptance `json:"accepted,omitempty"`
+	// Ledger is what the query has done up to this batch, in the form of an Iceberg table's properties.
+	Ledger map[string]string `json:"ledger,omitempty"`
+
+	// id stands for the snapshot that a table would have: the first 63 bits of the SHA-256 of the manifest's bytes.
+	id int64
+}
+
+// Counts says where the records of a batch went.
+type Counts struct {
+	Rows        int64 `json:"rows"`
+	DeadLetters int64 `json:"deadLetters"`
+	Dropped     int64 `json:"dropped"`
+	Nulled      int64 `json:"nulled"`
+}
+
+func countsOf(results []batch.TaskResult) (c Counts) {
+	for i := range results {
+		for _, p := range results[i].Pieces {
+			c.Rows += p.Rows
+			c.DeadLetters += p.DeadLetters
+			c.Dropped += p.Dropped
+			c.Nulled += p.Nulled
+		}
+	}
+	return c
+}
+
+// parseManifest reads what stands under the name of a query's batch.
+func parseManifest(text []byte, query string, n int64) (*Manifest, error) {
+	var m Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, err
+	}
+	switch {
+	case m.V != formatVersion:
+		return nil, fmt.Errorf("it has format version %d, this program knows %d", m.V, formatVersion)
+	case m.Query != query || m.Batch != n:
+		return nil, fmt.Errorf("it is of batch %d of query %s", m.Batch, m.Query)
+	case m.Previous >= m.Batch || m.Previous < batch.None:
+		return nil, fmt.Errorf("it says that batch %d came before it", m.Previous)
+	}
+	ledger, err := m.ledger()
+	if err != nil {
+		return nil, err
+	}
+	if ledger.Batch != n || ledger.Plan != m.Plan {
+		return nil, fmt.Errorf("its ledger is of batch %d, plan %.12s", ledger.Batch, ledger.Plan)
+	}
+	sum := sha256.Sum256(text)
+	m.id = int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
+	return &m, nil
+}
+
+// ledger is the query's ledger after the batch.
+func (m *Manifest) ledger() (*batch.Ledger, error) {
+	l, err := batch.ParseLedger(m.Ledger, m.Query)
+	if err == nil && l == nil {
+		err = fmt.Errorf("it has no ledger of query %s", m.Query)
+	}
+	if err == nil {
+		l.Snapshot = m.id // which cannot be in the bytes
+	}
+	return l, err
+}
+
+// applied is what the folder says of the query while this manifest is the newest.
+func (m *Manifest) applied() (*batch.Applied, error) {
+	l, err := m.ledger()
+	if err != nil {
+		return nil, err
+	}
+	return &batch.Applied{Batch: m.Batch, Plan: m.Plan, Snapshot: m.id, Ledger: l, InHistory: m.Batch}, nil
+}

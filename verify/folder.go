@@ -1,0 +1,366 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/iceberg-go/catalog"
+	icebergio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
+
+	"sluice/batch"
+	"sluice/columns"
+)
+
+// Objects is the bookkeeping of a folder of Parquet files. Keys are relative to the folder.
+type Objects interface {
+	// Get reads an object; fs.ErrNotExist if it is not there.
+	Get(ctx context.Context, key string) ([]byte, error)
+	// List returns all keys with the prefix, in byte order, that sort after the given key.
+	List(ctx context.Context, prefix, after string) ([]string, error)
+}
+
+// Folder is a folder of Parquet files whose manifests say which of them count. It is read as the table that it stands for:
+// one snapshot for each batch, so that it is judged by the rules of any table.
+type Folder struct {
+	// Location is its address, Objects its bookkeeping and Store its files.
+	Location string
+	Objects  Objects
+	Store    icebergio.IO
+
+	problems []Problem
+	// ranged holds, by the key of a range, the manifests in it; nil for a range that is not there.
+	ranged map[string][]*manifest
+}
+
+// Of judges the folder. What witnesses say is in the report; an error means that a witness could not be heard.
+func (f *Folder) Of(ctx context.Context, options Options) (*Report, error) {
+	options.bookkeeping = func() []Problem { return f.problems }
+	return Table(ctx, f.Load, options)
+}
+
+// Load reads the folder as it is now. One that is not there is catalog.ErrNoSuchTable.
+func (f *Folder) Load(ctx context.Context) (*table.Table, error) {
+	for attempt := 1; ; attempt++ {
+		t, err := f.load(ctx)
+		if attempt < maxReadings && errors.Is(err, fs.ErrNotExist) {
+			continue // what was listed has been made one with others meanwhile
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read folder %s: %w", f.Location, err)
+		}
+		return t, nil
+	}
+}
+
+const (
+	bookFolder = "_sluice/"
+	schemaPart = bookFolder + "schema/"
+)
+
+// manifest is what a batch's manifest says, as far as the judge asks.
+type manifest struct {
+	V        int    `json:"v"`
+	Folder   string `json:"folder"`
+	Query    string `json:"query"`
+	Name     string `json:"name"`
+	Batch    int64  `json:"batch"`
+	Previous int64  `json:"previous"`
+	Plan     string `json:"plan"`
+	Counts   struct {
+		Rows int64 `json:"rows"`
+	} `json:"counts"`
+	WrittenMs int64             `json:"writtenMs"`
+	Files     []batch.DataFile  `json:"files"`
+	Ledger    map[string]string `json:"ledger"`
+
+	key string
+	// id is the number by which ledgers and decisions name it.
+	id int64
+	// replayed is set where it is no batch's: dead letters that were decoded again.
+	replayed *replay
+}
+
+// replay is what an object says that holds dead letters which were decoded again.
+type replay struct {
+	V        int              `json:"v"`
+	Folder   string           `json:"folder"`
+	Query    string           `json:"query"`
+	Number   int64            `json:"number"`
+	Records  int64            `json:"records"`
+	Files    []batch.DataFile `json:"files"`
+	Replayed []struct {
+		Topic     string `json:"topic"`
+		Partition int32  `json:"partition"`
+		Records   int64  `json:"records"`
+	} `json:"replayed"`
+}
+
+func manifestName(query string, n int64) string {
+	return bookFolder + query + "/" + strconv.FormatInt(n, 10) + ".json"
+}
+
+func parseManifest(key string, text []byte) (*manifest, error) {
+	m := &manifest{key: key}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, err
+	}
+	if m.V != 1 {
+		return nil, fmt.Errorf("it has format version %d", m.V)
+	}
+	sum := sha256.Sum256(text)
+	m.id = int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
+	return m, nil
+}
+
+// folderColumn is a column of the folder in the form of its own objects.
+type folderColumn struct {
+	ID        int            `json:"id"`
+	Name      string         `json:"name"`
+	Kind      columns.Kind   `json:"kind"`
+	Precision int            `json:"precision"`
+	Scale     int            `json:"scale"`
+	Width     int            `json:"width"`
+	Required  bool           `json:"required"`
+	Fields    []folderColumn `json:"fields"`
+}
+
+type folderSchema struct {
+	V       int            `json:"v"`
+	Folder  string         `json:"folder"`
+	ID      int            `json:"id"`
+	Columns []folderColumn `json:"columns"`
+}
+
+func (f *Folder) schema(ctx context.Context, key string) (*folderSchema, error) {
+	text, err := f.Objects.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	var s folderSchema
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	if s.V != 1 {
+		return nil, fmt.Errorf("%s has format version %d", key, s.V)
+	}
+	return &s, nil
+}
+
+func (f *Folder) load(ctx context.Context) (*table.Table, error) {
+	f.problems, f.ranged = nil, map[string][]*manifest{}
+	began, err := f.schema(ctx, bookFolder+"folder.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, catalog.ErrNoSuchTable
+	}
+	if err != nil {
+		return nil, err
+	}
+	keys, err := f.Objects.List(ctx, bookFolder, "")
+	if err != nil {
+		return nil, err
+	}
+	schema, altered := began, int64(0)
+	numbers, replays := map[string][]int64{}, map[string][]string{}
+	claimed := ""
+	for _, key := range keys {
+		if key == bookFolder+"spark.json" {
+			if claimed, err = f.claimed(ctx, key); err != nil {
+				return nil, err
+			}
+		}
+		folder, name, _ := strings.Cut(strings.TrimPrefix(key, bookFolder), "/")
+		n, err := strconv.ParseInt(strings.TrimSuffix(name, ".json"), 10, 64)
+		query, isReplay := strings.CutSuffix(key[:strings.LastIndexByte(key, '/')+1], "/replays/")
+		switch {
+		case isReplay:
+			query = strings.TrimPrefix(query, bookFolder)
+			replays[query] = append(replays[query], key)
+		case err != nil || bookFolder+folder+"/"+strconv.FormatInt(n, 10)+".json" != key:
+		case folder == "schema":
+			altered = max(altered, n)
+		default:
+			numbers[folder] = append(numbers[folder], n)
+		}
+	}
+	if altered > 0 {
+		if schema, err = f.schema(ctx, schemaPart+strconv.FormatInt(altered, 10)+".json"); err != nil {
+			return nil, err
+		}
+		if schema.Folder != began.Folder {
+			f.problem(Problem{Kind: FolderMixed, What: "the folder's columns are of another folder", Evidence: fmt.Sprintf("folder.json says %s, %s%d.json says %s", began.Folder, schemaPart, altered, schema.Folder)})
+		}
+	}
+	var all []*manifest
+	newest := map[string]*manifest{}
+	for _, query := range slices.Sorted(maps.Keys(numbers)) {
+		chain, err := f.chain(ctx, query, slices.Max(numbers[query]))
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range chain {
+			if m.Folder != began.Folder {
+				f.problem(Problem{Kind: FolderMixed, Query: query, What: "a manifest is of another folder", Files: []string{f.at(m.key)}, Evidence: fmt.Sprintf("it names folder %s, and this one is %s", m.Folder, began.Folder)})
+			}
+		}
+		all = append(all, chain...)
+		if len(chain) == 0 {
+			continue
+		}
+		newest[query] = chain[len(chain)-1]
+		if claimed == query {
+			if err := f.checkSpark(ctx, chain); err != nil {
+				return nil, err
+			}
+		}
+		more, err := f.replays(ctx, query, replays[query], began.Folder)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return f.table(began.Folder, schema, all, newest)
+}
+
+func (f *Folder) at(key string) string { return strings.TrimRight(f.Location, "/") + "/" + key }
+
+func (f *Folder) problem(p Problem) {
+	if p.Todo == "" {
+		p.Todo = "Somebody changed objects of " + bookFolder + ": bring back what was there before."
+	}
+	f.problems = append(f.problems, p)
+}
+
+// chain reads the manifests of a query on the way back from the newest, and returns them in order. What each says of itself
+// is held against the one before it.
+func (f *Folder) chain(ctx context.Context, query string, newest int64) ([]*manifest, error) {
+	var chain []*manifest
+	for n := newest; n != batch.None; {
+		m, err := f.rangedManifest(ctx, query, n, newest)
+		if m == nil && err == nil {
+			m, err = f.manifest(ctx, query, n)
+		}
+		if errors.Is(err, fs.ErrNotExist) && n == newest {
+			return nil, err
+		}
+		if errors.Is(err, fs.ErrNotExist) && f.reread(query, n) {
+			continue // it may have become part of a range since that was looked for
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNoManifest) {
+			return nil, err
+		}
+		if err != nil {
+			p := Problem{Kind: ManifestUnreadable, Query: query, What: fmt.Sprintf("the manifest of batch %d cannot be read", n), Files: []string{f.at(manifestName(query, n))}, Evidence: err.Error()}
+			if errors.Is(err, fs.ErrNotExist) {
+				p.Kind, p.What = ManifestGone, fmt.Sprintf("the manifest of batch %d is gone", n)
+			}
+			f.problem(p)
+			break
+		}
+		chain = append(chain, m)
+		if m.Previous >= n || m.Previous < batch.None {
+			f.problem(Problem{Kind: ManifestUnreadable, Query: query, What: fmt.Sprintf("the manifest of batch %d makes no sense", n), Files: []string{f.at(m.key)}, Evidence: fmt.Sprintf("it says that it follows batch %d", m.Previous)})
+			break
+		}
+		n = m.Previous
+	}
+	slices.Reverse(chain)
+	for i, m := range chain {
+		var before *manifest
+		if i > 0 {
+			before = chain[i-1]
+		}
+		f.checkManifest(m, before)
+	}
+	return chain, nil
+}
+
+// errNoManifest: what is under a manifest's name is none.
+var errNoManifest = errors.New("it is no manifest")
+
+func (f *Folder) manifest(ctx context.Context, query string, n int64) (*manifest, error) {
+	key := manifestName(query, n)
+	text, err := f.Objects.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(key, text)
+	if err == nil && (m.Query != query || m.Batch != n) {
+		err = fmt.Errorf("it is of batch %d of query %s", m.Batch, m.Query)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoManifest, err)
+	}
+	return m, nil
+}
+
+// replays reads the replays of a query, each as what stands for a snapshot.
+func (f *Folder) replays(ctx context.Context, query string, keys []string, folder string) ([]*manifest, error) {
+	var found []*manifest
+	for _, key := range keys {
+		text, err := f.Objects.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		r := &replay{}
+		err = json.Unmarshal(text, r)
+		if err == nil && (r.V != 1 || r.Query != query || r.Folder != folder || key != bookFolder+query+"/replays/"+strconv.FormatInt(r.Number, 10)+".json") {
+			err = fmt.Errorf("it is replay %d of query %s in folder %s, format version %d", r.Number, r.Query, r.Folder, r.V)
+		}
+		if err != nil {
+			f.problem(Problem{Kind: ManifestUnreadable, Query: query, What: "what a replay of dead letters has added cannot be read", Files: []string{f.at(key)}, Evidence: err.Error()})
+			continue
+		}
+		sum := sha256.Sum256(text)
+		m := &manifest{Query: query, Batch: batch.None, Files: r.Files, key: key, id: int64(binary.BigEndian.Uint64(sum[:8]) >> 1), replayed: r}
+		m.Counts.Rows = r.Records
+		found = append(found, m)
+	}
+	slices.SortFunc(found, func(a, b *manifest) int { return cmp.Compare(a.replayed.Number, b.replayed.Number) })
+	return found, nil
+}
+
+// checkManifest holds a manifest against itself and against the ledger before it.
+func (f *Folder) checkManifest(m, before *manifest) {
+	wrong := func(format string, parts ...any) {
+		f.problem(Problem{Kind: ManifestContradicts, Query: m.Query, What: fmt.Sprintf("the manifest of batch %d contradicts itself or the one before it", m.Batch), Files: []string{f.at(m.key)}, Evidence: fmt.Sprintf(format, parts...)})
+	}
+	var rows int64
+	for _, file := range m.Files {
+		rows += file.Records
+	}
+	if rows != m.Counts.Rows {
+		wrong("its files have %d rows, and it counts %d", rows, m.Counts.Rows)
+	}
+	ledger, err := batch.ParseLedger(m.Ledger, m.Query)
+	if err != nil || ledger == nil {
+		return // told by whoever reads the ledgers, if it is the newest
+	}
+	if ledger.Batch != m.Batch || ledger.Plan != m.Plan {
+		wrong("its ledger is of batch %d, plan %.12s, and it is of batch %d, plan %.12s", ledger.Batch, ledger.Plan, m.Batch, m.Plan)
+	}
+	was := int64(0)
+	if before == nil && m.Previous != batch.None {
+		return // it is gone, and that is told
+	}
+	if before != nil {
+		prior, err := batch.ParseLedger(before.Ledger, m.Query)
+		if err != nil || prior == nil {
+			return
+		}
+		was = prior.Rows()
+	}
+	if ledger.Rows()-was != rows {
+		wrong("the ledger counts %d rows after it and %d before it, and its files have %d", ledger.Rows(), was, rows)
+	}
+}
