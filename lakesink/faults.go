@@ -134,6 +134,9 @@ func outOfFiles() bool {
 
 // sqliteMeaning takes a result code; its low byte is the kind (https://www.sqlite.org/rescode.html).
 func sqliteMeaning(code int) (batch.Class, string) {
+	if code == sqlite3.SQLITE_IOERR_SHMSIZE { // it could not make the file that readers share beside the database
+		return batch.Failed, "the disk is full, most likely: free some space, then run again; nothing is half-done"
+	}
 	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return batch.Failed, lockedHint

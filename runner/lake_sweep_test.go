@@ -35,6 +35,8 @@ type lakeWorld struct {
 	mutate func(*runner.Query)
 	// value, if set, makes the value of a record, nil for a tombstone; else it is a text that says which record it is.
 	value func(partition int32, offset int64) []byte
+	// clock, if set, is that of the host.
+	clock func() time.Time
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -68,7 +70,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	sinks := map[string]*lakesink.Iceberg{}
 	for _, name := range append(lakeLetters, "db.orders") {
 		sinks[name] = lakesink.New(tables, lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
-			Sleep: func(context.Context, time.Duration) error { return nil }})
+			Sleep: func(context.Context, time.Duration) error { return nil }, Now: w.clock})
 	}
 	ice := sinks["db.orders"]
 	q := &runner.Query{
@@ -79,6 +81,9 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 			On: func(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }},
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 4,
 			Workers: 2, MinPartitions: 2, Grace: time.Minute, TableName: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
+	}
+	if w.clock != nil {
+		q.Now = w.clock
 	}
 	if w.mutate != nil {
 		w.mutate(q)
