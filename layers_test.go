@@ -35,7 +35,7 @@ var layers = map[string]layer{
 
 	"runner": {imports: slices.Concat([]string{"progress"}, vocabulary)},
 	"verify": {imports: vocabulary},
-	"job":    {imports: vocabulary},
+	"job":    {imports: slices.Concat([]string{"layout"}, vocabulary)},
 	"demo":   {},
 
 	"kafkasrc":             {imports: vocabulary},
@@ -47,8 +47,9 @@ var layers = map[string]layer{
 	"decode/malformed":     {std: true},
 	"decode/protobuf":      {imports: []string{"columns", "decode/malformed"}},
 	"decode/registry":      {imports: []string{"batch", "decode/malformed"}}, // the one below decode that asks a server
-	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "s3answer"}, vocabulary)},
+	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "lakesink/partition", "layout", "s3answer"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
+	"lakesink/partition":   {imports: []string{"columns", "layout"}},
 	"checkpoint":           {imports: slices.Concat([]string{"s3answer"}, vocabulary)},
 	"progress":             {imports: vocabulary},
 	"s3answer":             {},
@@ -56,6 +57,7 @@ var layers = map[string]layer{
 	"batch":   {imports: []string{"offsets", "columns"}, std: true},
 	"columns": {std: true},
 	"offsets": {std: true},
+	"layout":  {std: true},
 
 	"checkpoint/storetest": {imports: []string{"checkpoint"}, tests: true},
 	"lakesink/laketest":    {imports: vocabulary, tests: true},

@@ -323,12 +323,15 @@ func (r *replay) moved(ctx context.Context, t *table.Table, err error) bool {
 
 // stage prepares the commit on one reading of the table, as that of a batch.
 func (r *replay) stage(ctx context.Context, t *table.Table, files []batch.DataFile, ledger *batch.Ledger) (*offer, error) {
-	fenced, f := r.sink.fenced(t)
+	fenced, f, err := r.sink.fenced(t)
+	if err != nil {
+		return nil, err
+	}
 	tx := fenced.NewTransaction()
 	if err := errors.Join(tx.AssertRefSnapshotID(""), tx.AssertDefaultShape()); err != nil {
 		return nil, err
 	}
-	added, err := icebergFiles(t, []batch.TaskResult{{Files: files}})
+	added, err := icebergFiles(fenced, []batch.TaskResult{{Files: files}})
 	if err != nil {
 		return nil, err
 	}

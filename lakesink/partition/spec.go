@@ -6,6 +6,7 @@ package partition
 
 import (
 	"fmt"
+	"slices"
 
 	"sluice/columns"
 	"sluice/layout"
@@ -69,7 +70,7 @@ func NewSpec(fields []Field) (*Spec, error) {
 	s := &Spec{fields: fields}
 	for i := range fields {
 		f := &fields[i]
-		if !Takes(f.Transform, f.Source) {
+		if !slices.Equal(f.Path, []int{Nowhere}) && !Takes(f.Transform, f.Source) {
 			return nil, fmt.Errorf("partition field %s: %s does not take %s", f.Name, f.Transform, f.Source.Kind)
 		}
 		s.append = append(s.append, newAppender(f))
