@@ -64,6 +64,9 @@ const gatheredShare = 5
 
 // write takes in rows.
 func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if rows.Rows == 0 {
 		return nil
 	}
@@ -277,7 +280,7 @@ func (s *spread) relieve() error {
 
 // finish completes files.
 func (s *spread) finish(parts []*part) error {
-	done := map[*part]bool{}
+	defer func() { s.open = slices.DeleteFunc(s.open, func(p *part) bool { return p.file == nil }) }()
 	for _, p := range parts {
 		if p.file.open != nil {
 			if err := p.file.finish(); err != nil {
@@ -288,9 +291,8 @@ func (s *spread) finish(parts []*part) error {
 			s.spare = append(s.spare, p.file.files)
 		}
 		s.held -= p.held
-		p.file, p.held, done[p] = nil, 0, true
+		p.file, p.held = nil, 0
 	}
-	s.open = slices.DeleteFunc(s.open, func(p *part) bool { return done[p] })
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (w *lakeWorld) table(t *testing.T) *table.Table {
 func (w *lakeWorld) run(c *laketest.Catalog, change func(*runner.Query)) (*progress.Summary, *notices, error) {
 	q, said := w.query(c.Script)
 	q.Log.(*checkpoint.Log).Retain = 100
-	q.Sink = lakeSink{lakesink.New(c, lakesink.Options{Table: "db.orders", Catalog: "test"})}
+	q.Sink = lakeSink{lakesink.New(c, lakesink.Options{Table: "db.orders", Catalog: "test", PartitionBy: w.partitionBy})}
 	q.DeadLetters = func(table string) runner.Sink {
 		return lakeSink{lakesink.New(c, lakesink.Options{Table: table, Catalog: "test"})}
 	}

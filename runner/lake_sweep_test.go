@@ -19,6 +19,7 @@ import (
 	"sluice/decode"
 	"sluice/lakesink"
 	"sluice/lakesink/laketest"
+	"sluice/layout"
 	"sluice/offsets"
 	"sluice/runner"
 	"sluice/verify"
@@ -34,6 +35,8 @@ type lakeWorld struct {
 	mutate func(*runner.Query)
 	// value, if set, makes the value of a record, nil for a tombstone; else it is a text that says which record it is.
 	value func(partition int32, offset int64) []byte
+	// partitionBy is how the job wants the table to be partitioned.
+	partitionBy []layout.Term
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -66,8 +69,11 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	log.Retain = 2
 	sinks := map[string]*lakesink.Iceberg{}
 	for _, name := range append(lakeLetters, "db.orders") {
-		sinks[name] = lakesink.New(tables, lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
-			Sleep: func(context.Context, time.Duration) error { return nil }})
+		options := lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1, Sleep: func(context.Context, time.Duration) error { return nil }}
+		if name == "db.orders" {
+			options.PartitionBy = w.partitionBy
+		}
+		sinks[name] = lakesink.New(tables, options)
 	}
 	ice := sinks["db.orders"]
 	q := &runner.Query{
