@@ -58,28 +58,18 @@ func (o *outFile) begin() {
 	o.files.Begin(o.open)
 }
 
-// finish ends the open file and checks that the store has all of it.
+// finish ends the open file. Close of the writer waits for the store to have all of it.
 func (o *outFile) finish() error {
-	path := o.open.path
 	summary, err := o.files.Close()
 	if err != nil {
-		return explain(fmt.Sprintf("write %s", path), err)
+		return explain(fmt.Sprintf("write %s", o.open.path), err)
 	}
-	if err := o.open.close(); err != nil {
-		return explain(fmt.Sprintf("finish %s", path), err)
-	}
-	o.open = nil
-	size, err := storedSize(o.w.fs, path)
-	if err != nil {
-		return explain(fmt.Sprintf("ask for the size of %s", path), err)
-	}
-	if size != summary.Bytes {
-		return fmt.Errorf("%s has %d bytes in the store, %d were written: the store lost some", path, size, summary.Bytes)
-	}
-	f := dataFile(path, summary, o.w.table, o.w.task.SpecID)
+	f := dataFile(o.open.path, summary, o.w.table, o.w.task.SpecID)
 	f.Partition, f.SortOrderID = o.values, o.w.sortOrder
 	o.w.finished = append(o.w.finished, f)
-	return nil
+	finished := o.open
+	o.open = nil
+	return o.w.landing.land(finished, summary.Bytes)
 }
 
 // abort drops the open file.

@@ -32,6 +32,7 @@ type Writer struct {
 	// Rows go to whole, or to spread if the table has partitions.
 	whole    *outFile
 	spread   *spread
+	landing  *landing
 	begun    int // files
 	finished []batch.DataFile
 	done     bool
@@ -60,7 +61,7 @@ func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, s
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{sink: i, table: t, task: task, ctx: ctx, attempt: attempt}
+	w := &Writer{sink: i, table: t, task: task, ctx: ctx, attempt: attempt, landing: newLanding()}
 	if w.names, err = t.LocationProvider(); err != nil {
 		return nil, fmt.Errorf("location of table %s: %w", i.TableName(), err)
 	}
@@ -175,6 +176,9 @@ func (w *Writer) Close(ctx context.Context) ([]batch.DataFile, error) {
 	if err := w.finish(ctx); err != nil {
 		return nil, err
 	}
+	if err := w.landing.wait(); err != nil {
+		return nil, err
+	}
 	if !w.done {
 		w.sink.spare.put(w.files)
 	}
@@ -200,5 +204,6 @@ func (w *Writer) Abort() {
 	if w.whole != nil {
 		w.whole.abort()
 	}
+	_ = w.landing.wait() // files that are complete are no worse than those before them
 	w.done, w.spread, w.whole = true, nil, nil
 }
