@@ -154,15 +154,47 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// localPath is the path that a file: address or a plain name stands for.
+// Open opens a file for reading.
+func (d durableFS) Open(name string) (iceio.File, error) { return d.LocalFS.Open(localPath(name)) }
+
+// ReadFile reads a whole file.
+func (d durableFS) ReadFile(name string) ([]byte, error) { return d.LocalFS.ReadFile(localPath(name)) }
+
+// Remove removes a file.
+func (d durableFS) Remove(name string) error { return d.LocalFS.Remove(localPath(name)) }
+
+// Stat describes a file.
+func (d durableFS) Stat(name string) (fs.FileInfo, error) { return d.LocalFS.Stat(localPath(name)) }
+
+// localPath is the path that a file: address or a plain name stands for. An escape in an address may be one of a URI, as
+// iceberg-go writes the place of a table, or part of a name, as all engines take it and as folders of partitions have it: what
+// is there decides, and for what is not, the folders that are. Names are as they stand where nothing tells.
 func localPath(name string) string {
-	if rest, ok := strings.CutPrefix(name, "file://"); ok {
-		if u, err := url.Parse(name); err == nil && u.Path != "" {
-			return u.Path
-		}
-		return rest
+	rest, ok := strings.CutPrefix(name, "file://")
+	if !ok {
+		return strings.TrimPrefix(name, "file:")
 	}
-	return strings.TrimPrefix(name, "file:")
+	u, err := url.Parse(name)
+	switch {
+	case err != nil || u.Path == "":
+		return rest
+	case u.Host != "" || u.Path == rest:
+		return u.Path
+	case depth(u.Path) > depth(rest):
+		return u.Path
+	}
+	return rest
+}
+
+// depth is how much of a path is there.
+func depth(path string) int {
+	for path != "" && path != "/" && path != "." {
+		if _, err := os.Lstat(path); err == nil {
+			return len(strings.Split(path, "/"))
+		}
+		path = filepath.Dir(path)
+	}
+	return 0
 }
 
 // isLocal reports whether an address is one of the local file system. A path may hold anything, a % that begins no escape too.

@@ -111,7 +111,7 @@ func wantRows(t *testing.T, found map[int64]string, n int, partition func(i int)
 	}
 }
 
-func constant[T any](v T) func(int) T { return func(int) T { return v } }
+func always[T any](v T) func(int) T { return func(int) T { return v } }
 
 func TestAThousandPartitionsMakeAFileEachWhereMemoryAllows(t *testing.T) {
 	const memory, n = 48 << 20, 60_000
@@ -119,7 +119,7 @@ func TestAThousandPartitionsMakeAFileEachWhereMemoryAllows(t *testing.T) {
 	partition := func(i int) string { return fmt.Sprint("p", i*7%1000) }
 	var batches []*columns.Batch
 	for from := 0; from < n; from += 4000 {
-		batches = append(batches, spreadRows(from, 4000, partition, constant(300)))
+		batches = append(batches, spreadRows(from, 4000, partition, always(300)))
 	}
 	count := spreadAll(t, s, memory, batches...)
 	if len(count) != 1000 {
@@ -130,7 +130,7 @@ func TestAThousandPartitionsMakeAFileEachWhereMemoryAllows(t *testing.T) {
 			t.Fatalf("partition %s has %d files", p, files)
 		}
 	}
-	wantRows(t, rows(), n, partition, constant(300))
+	wantRows(t, rows(), n, partition, always(300))
 }
 
 // https://github.com/databricks/iceberg-kafka-connect/issues/227
@@ -140,13 +140,13 @@ func TestMorePartitionsThanMemoryHoldsAreWrittenAllTheSame(t *testing.T) {
 	partition := func(i int) string { return fmt.Sprint("p", i*7%1000) }
 	var batches []*columns.Batch
 	for from := 0; from < n; from += 500 {
-		batches = append(batches, spreadRows(from, 500, partition, constant(200)))
+		batches = append(batches, spreadRows(from, 500, partition, always(200)))
 	}
 	count := spreadAll(t, s, memory, batches...)
 	if len(count) != 1000 {
 		t.Errorf("got files of %d partitions", len(count))
 	}
-	wantRows(t, rows(), n, partition, constant(200))
+	wantRows(t, rows(), n, partition, always(200))
 }
 
 // Few rows do not make many small pages and files beside a partition that has nearly all.
@@ -161,7 +161,7 @@ func TestPartitionsOfFewRowsWaitForMore(t *testing.T) {
 	}
 	var batches []*columns.Batch
 	for from := 0; from < n; from += 2000 {
-		batches = append(batches, spreadRows(from, 2000, partition, constant(500)))
+		batches = append(batches, spreadRows(from, 2000, partition, always(500)))
 	}
 	count := spreadAll(t, s, memory, batches...)
 	for p, files := range count {
@@ -169,7 +169,7 @@ func TestPartitionsOfFewRowsWaitForMore(t *testing.T) {
 			t.Errorf("%d files of %s among %d partitions", files, p, len(count))
 		}
 	}
-	wantRows(t, rows(), n, partition, constant(500))
+	wantRows(t, rows(), n, partition, always(500))
 }
 
 // What is of one partition goes straight into its file, and into the same file when a second one appears, unless it has
@@ -187,18 +187,18 @@ func TestRowsOfOnePartitionAreNotGathered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write(t.Context(), spreadRows(0, 3000, partition, constant(10))); err != nil {
+	if err := w.Write(t.Context(), spreadRows(0, 3000, partition, always(10))); err != nil {
 		t.Fatal(err)
 	}
 	if w.spread.gathered.Rows != 0 || len(w.spread.open) != 1 {
 		t.Errorf("%d rows of one partition wait", w.spread.gathered.Rows)
 	}
 	w.Abort()
-	count := spreadAll(t, s, memory, spreadRows(0, 4000, partition, constant(10)), spreadRows(4000, 4000, partition, constant(10)), spreadRows(8000, 4000, partition, constant(10)))
+	count := spreadAll(t, s, memory, spreadRows(0, 4000, partition, always(10)), spreadRows(4000, 4000, partition, always(10)), spreadRows(8000, 4000, partition, always(10)))
 	if count[`"a"`] != 1 || count[`"b"`] != 1 || len(count) != 2 {
 		t.Errorf("got files %v", count)
 	}
-	wantRows(t, rows(), 12000, partition, constant(10))
+	wantRows(t, rows(), 12000, partition, always(10))
 }
 
 // https://github.com/apache/parquet-java/issues/2697
@@ -228,7 +228,7 @@ func TestFilesOfPartitionsEndAtTheTargetSize(t *testing.T) {
 	partition := func(i int) string { return fmt.Sprint("p", i%3) }
 	var batches []*columns.Batch
 	for from := 0; from < 30_000; from += 2000 {
-		batches = append(batches, spreadRows(from, 2000, partition, constant(200)))
+		batches = append(batches, spreadRows(from, 2000, partition, always(200)))
 	}
 	count := spreadAll(t, s, memory, batches...)
 	for _, row := range []string{`"p0"`, `"p1"`, `"p2"`} {
@@ -236,7 +236,7 @@ func TestFilesOfPartitionsEndAtTheTargetSize(t *testing.T) {
 			t.Errorf("partition %s has %d files", row, n)
 		}
 	}
-	wantRows(t, rows(), 30_000, partition, constant(200))
+	wantRows(t, rows(), 30_000, partition, always(200))
 }
 
 func TestAnAbortedPartitionedTaskLeavesNothingOpen(t *testing.T) {
@@ -247,12 +247,12 @@ func TestAnAbortedPartitionedTaskLeavesNothingOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	partition := func(i int) string { return fmt.Sprint("p", i%3) }
-	if err := w.Write(t.Context(), spreadRows(0, 3000, partition, constant(300))); err != nil {
+	if err := w.Write(t.Context(), spreadRows(0, 3000, partition, always(300))); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(fmt.Errorf("told to stop"))
-	if err := w.Write(ctx, spreadRows(3000, 9000, partition, constant(300))); err == nil || !strings.Contains(err.Error(), "told to stop") {
+	if err := w.Write(ctx, spreadRows(3000, 9000, partition, always(300))); err == nil || !strings.Contains(err.Error(), "told to stop") {
 		t.Errorf("got %v, want the reason why the run was stopped", err)
 	}
 	w.Abort()
