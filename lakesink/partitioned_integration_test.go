@@ -15,10 +15,10 @@ import (
 )
 
 // partitionedBy are the partition specs of tables that foreign readers are shown.
-var partitionedBy = []string{"bool", "i", "l", "day", "time", "ts", "tz", "s", "bin", "u", "f", "d9", "d38", "`place.the city`",
-	"bucket(5, i)", "bucket(5, l)", "bucket(5, day)", "bucket(5, ts)", "bucket(5, s)", "bucket(5, bin)", "bucket(5, u)", "bucket(5, d9)", "bucket(5, d38)",
-	"truncate(10, i)", "truncate(1000, l)", "truncate(2, s)", "truncate(3, bin)", "truncate(100, d9)", "truncate(1000000, d38)",
-	"years(day); bucket(2, i)", "months(ts)", "days(tz); s", "hours(tz)", "void(i); years(ts)"}
+var partitionedBy = []string{"bool; i", "l; day; u", "time; ts", "tz; f", "s", "bin; d9", "d38; `place.the city`",
+	"bucket(5, i); bucket(5, s); bucket(2, d9)", "bucket(5, l); bucket(5, bin); bucket(3, d38)", "bucket(5, day); bucket(5, ts); bucket(3, u)",
+	"truncate(10, i); truncate(2, s)", "truncate(1000, l); truncate(3, bin); truncate(100, d9)", "truncate(1000000, d38); years(day)",
+	"months(ts); void(i)", "days(tz); s", "hours(tz)"}
 
 func partitionedSchema() columns.Schema {
 	kind := func(name string, k columns.Kind) columns.Field {

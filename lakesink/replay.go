@@ -344,6 +344,9 @@ func (r *replay) stage(ctx context.Context, t *table.Table, files []batch.DataFi
 		return nil, err
 	}
 	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
+	if err := o.boundEmptyText(ctx, fenced); err != nil {
+		return nil, err
+	}
 	if err := o.check(ctx, fenced, len(added)); err != nil {
 		return nil, err
 	}

@@ -94,6 +94,9 @@ func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, pr
 		return nil, err
 	}
 	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
+	if err := o.boundEmptyText(ctx, fenced); err != nil {
+		return nil, err
+	}
 	if err := o.check(ctx, fenced, len(files)); err != nil {
 		return nil, err
 	}
