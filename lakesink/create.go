@@ -11,7 +11,6 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 
-	"sluice/batch"
 	"sluice/columns"
 )
 
@@ -91,14 +90,14 @@ func (i *Iceberg) create(ctx context.Context, schema columns.Schema) (*table.Tab
 	if err != nil {
 		return nil, fmt.Errorf("make table %s: %w", i.TableName(), err)
 	}
-	spec, err := newSpec(i.options.PartitionBy, s)
+	spec, order, err := i.layoutOf(s)
 	if err != nil {
-		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("table %s cannot be made: %v", i.TableName(), err), Hint: "correct the job; nothing was made"}
+		return nil, err
 	}
 	if err := i.createNamespace(ctx, catalog.NamespaceFromIdent(i.table)); err != nil {
 		return nil, fmt.Errorf("make namespace %s: %w", strings.Join(catalog.NamespaceFromIdent(i.table), "."), err)
 	}
-	_, createErr := i.catalog.CreateTable(ctx, i.table, s, catalog.WithProperties(i.tableProperties()), catalog.WithPartitionSpec(spec))
+	_, createErr := i.catalog.CreateTable(ctx, i.table, s, catalog.WithProperties(i.tableProperties()), catalog.WithPartitionSpec(spec), catalog.WithSortOrder(order))
 	t, err := i.load(ctx)
 	if err != nil && createErr != nil {
 		return nil, fmt.Errorf("make table %s: %w", i.TableName(), createErr)

@@ -153,7 +153,7 @@ func (i *Iceberg) evolved(t *table.Table, rows columns.Schema) (*iceberg.Schema,
 	if len(e.differences) == 0 {
 		var wrote []parquetfile.Field
 		wrote, e.differences = fit(wider, rows)
-		e.differences = append(e.differences, i.specDifferences(t, wrote)...)
+		e.differences = append(e.differences, i.layoutDifferences(t, wrote)...)
 	}
 	if len(e.differences) == 0 {
 		return wider, e.changes, nil

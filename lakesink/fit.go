@@ -151,7 +151,16 @@ func widens(to, from columns.Type) bool {
 // differing is fit for one table, with what its layout has against the rows.
 func (i *Iceberg) differing(t *table.Table, rows columns.Schema) (fields []parquetfile.Field, differences []string) {
 	fields, differences = fit(t.Schema(), rows)
-	return fields, append(differences, i.specDifferences(t, fields)...)
+	return fields, append(differences, i.layoutDifferences(t, fields)...)
+}
+
+// layoutDifferences are what keeps us from laying out rows as the table, or the job, wants it.
+func (i *Iceberg) layoutDifferences(t *table.Table, fields []parquetfile.Field) []string {
+	differences := i.specDifferences(t, fields)
+	if _, err := i.orderOf(t, fields); err != nil {
+		differences = append(differences, err.Error())
+	}
+	return differences
 }
 
 // fieldsFor is differing with all that stands in the way as one Inconsistent fault.

@@ -51,6 +51,9 @@ type Options struct {
 	Level int
 	// PartitionBy is how a new table is partitioned, and what one that is there must be partitioned by; nil follows it.
 	PartitionBy []layout.Term
+	// SortBy is the order of rows in files, and the sort order of a new table; nil follows that of the table, an empty one
+	// keeps rows as they come.
+	SortBy []layout.Order
 	// TableProperties are set when the table is created, over our own.
 	TableProperties map[string]string
 	// CreatedBy is the program and its version for data files: "sluice 1.2.0".

@@ -18,9 +18,14 @@ import (
 // there are room bytes of them; then each partition's rows go to its file together, so that pages are as large as they can
 // be. Of a file that is open nothing is in memory but its compressed pages. When these are more than most bytes the largest
 // files are finished, which frees the most for the fewest files. Partitions of few rows wait for more.
+//
+// Rows that are to be sorted are gathered even where there is one partition only. What goes to a file together is sorted, and
+// is all that goes there: a file has one sorted run, as large as the memory allows.
 type spread struct {
 	w    *Writer
 	spec *partition.Spec
+	// order is nil where rows are not sorted.
+	order *partition.Order
 	// base makes the writers of files, which share its memory.
 	base  *parquetfile.Writer
 	spare []*parquetfile.Writer
@@ -37,6 +42,9 @@ type spread struct {
 	bytes    int64
 	// kept and slice are memory to gather rows in.
 	kept, slice []columns.Array
+	// keys and sorting are memory to sort rows in.
+	keys    []byte
+	sorting []sortable
 	// open are the partitions whose files are open, held what these take of memory.
 	open []*part
 	held int64
@@ -51,16 +59,21 @@ type part struct {
 	held int64
 }
 
-func newSpread(w *Writer, fields []partition.Field, base *parquetfile.Writer, memory int64) (*spread, error) {
+func newSpread(w *Writer, fields []partition.Field, order *partition.Order, memory int64) (*spread, error) {
 	spec, err := partition.NewSpec(fields)
 	if err != nil {
 		return nil, err
 	}
-	return &spread{w: w, spec: spec, base: base, room: memory / gatheredShare, most: memory * 3 / 8, parts: map[string]*part{}}, nil
+	s := &spread{w: w, spec: spec, order: order, base: w.files, room: memory / gatheredShare, most: memory * 3 / 8, parts: map[string]*part{}}
+	if order != nil {
+		s.room = memory / sortedShare // no file stays open
+	}
+	return s, nil
 }
 
-// gatheredShare is the part of the memory for rows that wait; while some are kept they take half as much again.
-const gatheredShare = 5
+// gatheredShare is the part of the memory for rows that wait, sortedShare that for rows that are to be sorted; while some are
+// kept they take half as much again, and what they are sorted by as much as those columns.
+const gatheredShare, sortedShare = 5, 3
 
 // write takes in rows.
 func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
@@ -88,7 +101,7 @@ func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
 
 // straight reports whether the rows are of the only partition that there has been, if there has been one.
 func (s *spread) straight(rows *columns.Batch) bool {
-	if len(s.parts) > 1 || s.gathered.Rows > 0 {
+	if s.order != nil || len(s.parts) > 1 || s.gathered.Rows > 0 {
 		return false
 	}
 	s.partition(rows, 0)
@@ -186,6 +199,7 @@ func (s *spread) settle(ctx context.Context, all bool) error {
 // send adds the rows that wait for p to its file, a slice at a time.
 func (s *spread) send(ctx context.Context, p *part) error {
 	s.start(p)
+	s.sort(p)
 	step := max(1, int(int64(s.gathered.Rows)*(s.room/8)/max(1, s.bytes)))
 	for from := 0; from < len(p.rows); from += step {
 		rows := p.rows[from:min(from+step, len(p.rows))]
@@ -195,10 +209,38 @@ func (s *spread) send(ctx context.Context, p *part) error {
 	}
 	p.rows = p.rows[:0]
 	s.weigh(p)
+	if s.order != nil {
+		return s.finish([]*part{p})
+	}
 	if s.held <= s.most {
 		return nil
 	}
 	return s.relieve()
+}
+
+// sort puts the rows that wait for p in order; equal ones stay as they came.
+func (s *spread) sort(p *part) {
+	if s.order == nil {
+		return
+	}
+	s.keys, s.sorting = s.keys[:0], s.sorting[:0]
+	for _, row := range p.rows {
+		begin := len(s.keys)
+		s.keys = s.order.AppendKey(s.keys, &s.gathered, int(row))
+		s.sorting = append(s.sorting, sortable{row, begin, len(s.keys)})
+	}
+	slices.SortFunc(s.sorting, func(a, b sortable) int {
+		return cmp.Or(bytes.Compare(s.keys[a.begin:a.end], s.keys[b.begin:b.end]), cmp.Compare(a.row, b.row))
+	})
+	for k := range s.sorting {
+		p.rows[k] = s.sorting[k].row
+	}
+}
+
+// sortable is a row that waits, and where among keys that of it lies.
+type sortable struct {
+	row        int32
+	begin, end int
 }
 
 // sliced are some of the rows that wait.

@@ -75,7 +75,7 @@ func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, s
 }
 
 // prepare makes what rows are written with.
-func (w *Writer) prepare(fields []parquetfile.Field) (err error) {
+func (w *Writer) prepare(fields []parquetfile.Field) error {
 	i, spec := w.sink, w.table.Spec()
 	options := i.fileOptions(w.table, w.task, w.attempt, w.fs)
 	memory := options.MemoryBytes
@@ -83,17 +83,23 @@ func (w *Writer) prepare(fields []parquetfile.Field) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(parts) > 0 { // a row group takes no memory but that of its pages, which is bounded besides
+	order, err := i.orderOf(w.table, fields)
+	if err != nil {
+		return err
+	}
+	gathers := len(parts) > 0 || order.by != nil
+	if gathers { // a row group takes no memory but that of its pages, which is bounded besides
 		options.RowGroupBytes, options.MemoryBytes = max(options.RowGroupBytes, partitionGroupBytes), memory/2
 	}
 	if w.files, err = i.spare.take(fields, options); err != nil {
 		return err
 	}
-	if len(parts) == 0 {
+	w.sortOrder = order.id
+	if !gathers {
 		w.whole = &outFile{w: w, files: w.files}
 		return nil
 	}
-	w.spread, err = newSpread(w, parts, w.files, memory)
+	w.spread, err = newSpread(w, parts, order.by, memory)
 	return err
 }
 
