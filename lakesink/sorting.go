@@ -7,6 +7,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/batch"
+	"sluice/columns"
 	"sluice/lakesink/parquetfile"
 	"sluice/lakesink/partition"
 	"sluice/layout"
@@ -121,4 +122,14 @@ func (i *Iceberg) layoutOf(schema *iceberg.Schema) (spec *iceberg.PartitionSpec,
 		err = &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("table %s cannot be made: %v", i.TableName(), err), Hint: "correct the job; nothing was made"}
 	}
 	return spec, order, err
+}
+
+// Makeable says whether a table for rows of the schema can be laid out as the options say; a NotSetUp fault where not.
+func (i *Iceberg) Makeable(schema columns.Schema) error {
+	s, err := icebergSchema(schema)
+	if err != nil {
+		return err
+	}
+	_, _, err = i.layoutOf(s)
+	return err
 }
