@@ -3,7 +3,7 @@
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # What the race detector can bear in minutes: the packages that share memory between goroutines. cmd is left out: its tests
 # are whole runs and child processes, which take many minutes under the detector, of code that the packages below it test.
-raced := ./offsets ./batch ./columns ./checkpoint/... ./kafkasrc ./runner ./progress ./job ./decode ./decode/registry ./lakesink ./verify
+raced := ./offsets ./batch ./columns ./objectstore/... ./checkpoint ./kafkasrc ./runner ./progress ./job ./decode ./decode/registry ./lakesink ./verify
 # Tests that take minutes under it and share nothing: hundreds of commits one after the other, random histories, and the
 # sweeps over real tables and over two tables (those over a fake one are raced).
 unraced := ^(TestTheCostOfACommitStaysFlat|TestRandomHistoriesAreProvedAndEveryMutationIsFound|Test.*(Iceberg|DeadLetters|Alters|Grows).*(Struck|Stalls).*)$$
@@ -14,7 +14,7 @@ timeout := -timeout 20m
 crashes := Struck|Stall|Sweep|Mutant|Crash|Kill
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration lint bench crash demo soak rig-start rig-stop clean
+.PHONY: help build test race integration lint bench versus crash demo soak rig-start rig-stop clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,9 +44,12 @@ lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulner
 bench: build ## benchmarks against the floor, on a real broker, as ratios
 	go run ./bench
 
+versus: ## the decoders beside other libraries: that they agree, and ratios of CPU (fetches the libraries)
+	@set -e; for tool in jsonversus avroversus protoversus; do cd tools/$$tool; echo "== $$tool"; go vet ./...; go test $(timeout) -count=1 ./...; go run .; cd ../..; done
+
 crash: rig-start ## the crash sweeps, and the program killed at seeded points
 	tools/named-tests integration '$(crashes)' ./runner -- -timeout 60m -full
-	tools/named-tests integration '$(crashes)' ./cmd ./checkpoint -- $(timeout)
+	tools/named-tests integration '$(crashes)' ./cmd ./checkpoint ./objectstore -- $(timeout)
 
 demo: ## the whole story on one machine, with Go alone (the first build takes minutes)
 	@[ -x sluice ] || echo 'Building sluice. The first build compiles every dependency and takes minutes; later ones take seconds.'

@@ -65,6 +65,16 @@ type Commit struct {
 	TableUUID string
 	// DeadLetters are set where the table is one of dead letters and Results are theirs; nil for the rows' table.
 	DeadLetters *Letters
+	// Accepted is a decision about dead letters that their table lost; nil for the rows' table, whose plan has it.
+	Accepted *Acceptance
 	// Altered says how the table was altered for the batch; none for most.
 	Altered []string
+}
+
+// Decision is what somebody has decided about the table of the commit; nil for nothing.
+func (c *Commit) Decision() *Acceptance {
+	if c.DeadLetters != nil {
+		return c.Accepted
+	}
+	return c.Plan.Accepted
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// DeadLetterOutput is the shape of the table of dead letters that a task's files are written for. Its name is in the
+// DeadLetterOutput is the shape of the place of dead letters that a task's files are written for. The place is in the
 // task's Value.
 type DeadLetterOutput struct {
 	SchemaID int `json:"schemaId"`

@@ -13,4 +13,27 @@ type Identity struct {
 	Tables map[string]string `json:"tables"`
 	// Keys holds the job keys that make a new query when they change, as they were.
 	Keys map[string]string `json:"keys"`
+	// LostLetters are the places of dead letters that somebody has decided to go on without, by their UUID.
+	LostLetters map[string]LostLetters `json:"lostDeadLetters,omitempty"`
+}
+
+// LostLetters records the decision to go on without the dead letters that a place had. Of one that was rolled back it holds
+// for that state alone.
+type LostLetters struct {
+	// Place is what LetterPlace.String calls it, Found says what was wrong with it.
+	Place string `json:"place"`
+	Found string `json:"found"`
+	// Acceptance has the batch and the snapshot that the bookkeeping of the place named; None and 0 if it was gone.
+	Acceptance
+}
+
+// AcceptedLoss is the decision about a place of dead letters by its UUID; nil if there is none.
+func (i *Identity) AcceptedLoss(uuid string) *Acceptance {
+	if i == nil {
+		return nil
+	}
+	if lost, ok := i.LostLetters[uuid]; ok {
+		return &lost.Acceptance
+	}
+	return nil
 }

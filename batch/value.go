@@ -32,8 +32,12 @@ type Value struct {
 	MaxDepth int `json:"maxDepth,omitempty"`
 	// Key says how keys become the column kafka_key.
 	Key Key `json:"key,omitzero"`
-	// DeadLetters is the table, in the catalog of the rows' table, for records that a policy sends there; empty if none does.
-	DeadLetters string `json:"deadLetters,omitempty"`
+	// DeadLetters is the table, in the catalog of the rows' table, for records that a policy sends to the dead letters;
+	// DeadLetterTopic a topic for them, DeadLetterPath the URL of a folder. At most one is set, none if no policy does:
+	// DeadLetterPlace.
+	DeadLetters     string `json:"deadLetters,omitempty"`
+	DeadLetterTopic string `json:"deadLetterTopic,omitempty"`
+	DeadLetterPath  string `json:"deadLetterPath,omitempty"`
 	// MaxBadRecords and MaxBadRatio are how many records of a batch may be malformed, and which part of them, before it
 	// fails; 0 for any number.
 	MaxBadRecords int64   `json:"maxBadRecords,omitempty"`

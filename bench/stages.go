@@ -26,7 +26,7 @@ var stages = []stage{
 	{"record batches to columns", []string{"kafkasrc.(*Reader)", "kafkasrc.(*decoder)", "sluice/decode"}},
 	{"fetch", []string{"kafkasrc.", "franz-go/pkg/kgo.", "franz-go/pkg/kmsg."}},
 	{"commit to the table", []string{"lakesink.(*Iceberg)", "lakesink.(*deal)", "apache/iceberg-go"}},
-	{"checkpoint", []string{"sluice/checkpoint."}},
+	{"checkpoint", []string{"sluice/checkpoint.", "sluice/objectstore."}},
 	{"everything else", []string{""}},
 }
 

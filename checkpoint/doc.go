@@ -12,11 +12,10 @@
 //	progress/<N>.json     the report of batch N                                   after its commit
 //	runs/<run-id>.json    the report of a run                                     at its start and end
 //
-// Log writes all of these but the lease, which is Lease's. Both stand on Store, seven operations that every object
-// store with conditional writes has; Memory, Local and Cloud implement it.
+// Log writes all of these but the lease, which is Lease's. Both stand on an objectstore.Store.
 //
 // Create-only is a conditional put of one small object, never a rename, never an overwrite. No error of a write is
-// believed: PutOwned reads the key back, and the bytes that are there decide. The nonce in a plan makes its bytes
+// believed: objectstore.PutOwned reads the key back, and the bytes that are there decide. The nonce in a plan makes its bytes
 // unlike any other run's, so offsets/<N> alone decides who owns batch N.
 //
 // Correctness never rests on listing order, on clocks or on the lease. What it rests on is create-only puts here and

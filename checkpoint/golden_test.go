@@ -12,6 +12,7 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/objectstore"
 	"sluice/offsets"
 )
 
@@ -41,7 +42,7 @@ func goldenPlan(t *testing.T, n int64) *batch.Plan {
 
 // A plan says what becomes of values; plans of before do not, and what a newer program says beyond this one is refused.
 func TestAPlanSaysHowValuesBecomeColumns(t *testing.T) {
-	s := checkpoint.NewMemory("value")
+	s := objectstore.NewMemory("value")
 	for n, value := range []*batch.Value{nil, {Format: "raw"}, {Format: "json", Schema: "a INT,\nb STRING COMMENT 'it''s \"b\"'", OnMalformed: "null", OnTombstone: "drop", OnUnknownField: "fail", IncludeRawValue: true,
 		JSON: batch.JSONValue{TimestampFormat: "epochMillis", DateFormat: "yyyyMMdd", ColumnFormats: map[string]string{"b": "json"}, TimeZone: "Europe/Berlin", MaxDepth: 7, NumbersInText: true, CutFractions: true},
 		Key:  batch.Key{Format: "json", Type: "STRUCT<id: BIGINT NOT NULL>"}}} {
@@ -68,7 +69,7 @@ const goldenQuery = "3e7c0f52-9d0b-4f0c-8a4e-2b7f7f3f1c55"
 
 // Plans of before do not say whether their rows have headers; those of now do, and a plan rebuilt after them has no say.
 func TestAPlanSaysWhetherItsRowsHaveHeaders(t *testing.T) {
-	s := checkpoint.NewMemory("headers")
+	s := objectstore.NewMemory("headers")
 	yes, no := true, false
 	for n, headers := range []*bool{&yes, &no, nil} {
 		plan := goldenPlan(t, int64(n))
@@ -86,7 +87,7 @@ func TestAPlanSaysWhetherItsRowsHaveHeaders(t *testing.T) {
 }
 
 // writeGolden makes the golden checkpoint: batches 0 and 1 done, 2 planned.
-func writeGolden(t *testing.T, s checkpoint.Store) {
+func writeGolden(t *testing.T, s objectstore.Store) {
 	l, ctx := checkpoint.NewLog(s), t.Context()
 	_, err := l.CreateQuery(ctx, goldenQuery)
 	noError(t, err)
@@ -105,7 +106,7 @@ func writeGolden(t *testing.T, s checkpoint.Store) {
 }
 
 func TestGoldenIsWrittenByteForByte(t *testing.T) {
-	s := checkpoint.NewMemory("golden")
+	s := objectstore.NewMemory("golden")
 	writeGolden(t, s)
 	root := filepath.Join(testdata, "v1")
 	keys := list(t, s, "")

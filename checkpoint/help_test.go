@@ -13,6 +13,7 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/objectstore"
 	"sluice/offsets"
 )
 
@@ -53,9 +54,9 @@ func wantFault(t *testing.T, err error, class batch.Class, names ...string) {
 }
 
 // folder copies a golden checkpoint into a store.
-func folder(t *testing.T, name string) *checkpoint.Memory {
+func folder(t *testing.T, name string) *objectstore.Memory {
 	t.Helper()
-	s := checkpoint.NewMemory(t.Name())
+	s := objectstore.NewMemory(t.Name())
 	root := filepath.Join(testdata, name)
 	noError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -71,21 +72,21 @@ func folder(t *testing.T, name string) *checkpoint.Memory {
 }
 
 // put writes objects as another program would.
-func put(t *testing.T, s checkpoint.Store, objects map[string]string) {
+func put(t *testing.T, s objectstore.Store, objects map[string]string) {
 	t.Helper()
 	for key, data := range objects {
 		noError(t, s.Put(t.Context(), key, []byte(data)))
 	}
 }
 
-func get(t *testing.T, s checkpoint.Store, key string) string {
+func get(t *testing.T, s objectstore.Store, key string) string {
 	t.Helper()
 	data, _, err := s.Get(t.Context(), key)
 	noError(t, err)
 	return string(data)
 }
 
-func list(t *testing.T, s checkpoint.Store, prefix string) []string {
+func list(t *testing.T, s objectstore.Store, prefix string) []string {
 	t.Helper()
 	keys, err := s.List(t.Context(), prefix, "")
 	noError(t, err)
@@ -99,7 +100,7 @@ func simple(n, from, until int64) *batch.Plan {
 }
 
 // fill writes batches 0 to n-1 of ten offsets each, committed.
-func fill(t *testing.T, s checkpoint.Store, n int64) *checkpoint.Log {
+func fill(t *testing.T, s objectstore.Store, n int64) *checkpoint.Log {
 	t.Helper()
 	l := checkpoint.NewLog(s)
 	_, err := l.CreateQuery(t.Context(), "6b1f5d06-53a8-4d4b-9a55-3a3b5e9b9e10")
@@ -115,11 +116,11 @@ func fill(t *testing.T, s checkpoint.Store, n int64) *checkpoint.Log {
 
 // counted counts the requests that reach a store.
 type counted struct {
-	checkpoint.Store
+	objectstore.Store
 	gets, lists, writes int
 }
 
-func (c *counted) Get(ctx context.Context, key string) ([]byte, checkpoint.Version, error) {
+func (c *counted) Get(ctx context.Context, key string) ([]byte, objectstore.Version, error) {
 	c.gets++
 	return c.Store.Get(ctx, key)
 }
@@ -129,12 +130,12 @@ func (c *counted) List(ctx context.Context, prefix, after string) ([]string, err
 	return c.Store.List(ctx, prefix, after)
 }
 
-func (c *counted) PutIfAbsent(ctx context.Context, key string, data []byte) (checkpoint.Version, error) {
+func (c *counted) PutIfAbsent(ctx context.Context, key string, data []byte) (objectstore.Version, error) {
 	c.writes++
 	return c.Store.PutIfAbsent(ctx, key, data)
 }
 
-func (c *counted) PutIfMatch(ctx context.Context, key string, data []byte, v checkpoint.Version) (checkpoint.Version, error) {
+func (c *counted) PutIfMatch(ctx context.Context, key string, data []byte, v objectstore.Version) (objectstore.Version, error) {
 	c.writes++
 	return c.Store.PutIfMatch(ctx, key, data, v)
 }
@@ -156,7 +157,7 @@ func sha256Hex(text string) string {
 
 // afterList does something once, after the first listing of a prefix.
 type afterList struct {
-	checkpoint.Store
+	objectstore.Store
 	prefix string
 	do     func()
 }

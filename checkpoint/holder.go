@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/batch"
+	"sluice/objectstore"
 )
 
 const leaseKey = "lock/lease.json"
@@ -39,7 +40,7 @@ type Holder struct {
 }
 
 // ReadHolder reads who holds the lease of a checkpoint, or held it last, without taking it; nil if nobody ever did.
-func ReadHolder(ctx context.Context, store Store) (*Holder, error) {
+func ReadHolder(ctx context.Context, store objectstore.Store) (*Holder, error) {
 	doc, _, err := readHolder(ctx, store)
 	if err != nil {
 		return nil, fmt.Errorf("read lease: %w", err)
@@ -49,9 +50,9 @@ func ReadHolder(ctx context.Context, store Store) (*Holder, error) {
 
 // readHolder reads the lease. One that cannot be read is held by nobody known: a polite lock that is damaged must run
 // out like any other, not stop every run until somebody comes.
-func readHolder(ctx context.Context, store Store) (*Holder, Version, error) {
+func readHolder(ctx context.Context, store objectstore.Store) (*Holder, objectstore.Version, error) {
 	data, version, err := store.Get(ctx, leaseKey)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		return nil, "", nil
 	}
 	if err != nil {
@@ -85,7 +86,7 @@ func (h *Holder) String() string {
 }
 
 // held is the fault of a lease that another run holds on to.
-func (h *Holder) held(store Store) error {
+func (h *Holder) held(store objectstore.Store) error {
 	if h.damaged {
 		return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("the lease of %s is damaged: %s is empty or no lease, so that who holds it cannot be told", store, leaseKey),
 			Hint: fmt.Sprintf("a run that waits for at least %s (--wait, as it is by default) takes it over if nobody renews it meanwhile; or, if no run is active, delete %s", h.TTL(), leaseKey)}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -15,13 +16,15 @@ import (
 	"github.com/google/uuid"
 
 	"sluice/batch"
+	"sluice/objectstore"
+	"sluice/objectstore/s3test"
 	"sluice/offsets"
 )
 
 // told fails the test unless an error has the class, a hint, and the words.
 func told(t *testing.T, what string, err error, class batch.Class, words ...string) {
 	t.Helper()
-	if err == nil || batch.ClassOf(err) != class || batch.HintOf(err) == "" || errors.Is(err, ErrNotFound) {
+	if err == nil || batch.ClassOf(err) != class || batch.HintOf(err) == "" || errors.Is(err, objectstore.ErrNotFound) {
 		t.Errorf("%s: got %v (%v) with hint %q, want %v and what to do", what, err, batch.ClassOf(err), batch.HintOf(err), class)
 		return
 	}
@@ -43,7 +46,7 @@ func planOf(partitions int32) *batch.Plan {
 }
 
 func TestAPlanOfManyPartitionsIsKept(t *testing.T) {
-	for name, s := range map[string]Store{"folder": newLocal(t), "bucket": openFake(t, &fakeS3{pageSize: 3})} {
+	for name, s := range map[string]objectstore.Store{"folder": newFolder(t), "bucket": newBucket(t)} {
 		l, plan := NewLog(s), planOf(10_000)
 		if err := l.WritePlan(t.Context(), plan); err != nil {
 			t.Fatal(err)
@@ -57,9 +60,8 @@ func TestAPlanOfManyPartitionsIsKept(t *testing.T) {
 
 // A huge object is no object of a checkpoint, and must not take the memory of the run.
 func TestAnObjectThatIsTooLargeIsNotRead(t *testing.T) {
-	huge := bytes.Repeat([]byte("x"), maxObjectBytes+1)
-	f := &fakeS3{pageSize: 3}
-	for name, s := range map[string]Store{"folder": newLocal(t), "bucket": openFake(t, f)} {
+	huge := bytes.Repeat([]byte("x"), 32<<20+1)
+	for name, s := range map[string]objectstore.Store{"folder": newFolder(t), "bucket": newBucket(t)} {
 		if err := s.Put(t.Context(), "offsets/7", huge); err != nil {
 			t.Fatal(err)
 		}
@@ -76,13 +78,13 @@ func TestGarbageInsteadOfAnObjectIsToldWithItsName(t *testing.T) {
 			"sources/0/0":   func(l *Log) error { _, err := l.Last(t.Context()); return err },
 			"offsets/3":     func(l *Log) error { _, err := l.Last(t.Context()); return err },
 		} {
-			m := NewMemory("m")
+			m := objectstore.NewMemory("m")
 			if err := m.Put(t.Context(), key, []byte(garbage)); err != nil {
 				t.Fatal(err)
 			}
 			told(t, fmt.Sprintf("%s %.20q", key, garbage), read(NewLog(m)), batch.Inconsistent, key, "mem://m")
 		}
-		m := NewMemory("m")
+		m := objectstore.NewMemory("m")
 		if err := m.Put(t.Context(), leaseKey, []byte(garbage)); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +95,8 @@ func TestGarbageInsteadOfAnObjectIsToldWithItsName(t *testing.T) {
 }
 
 func TestAFolderByALinkIsTheFolder(t *testing.T) {
-	l := newLocal(t)
+	root := t.TempDir()
+	l := open(t, root)
 	for n := range int64(3) {
 		plan := planOf(2)
 		plan.Batch = n
@@ -102,20 +105,13 @@ func TestAFolderByALinkIsTheFolder(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	linked, err := NewLocal(filepath.Join(dir, "link"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	apart, err := NewLocal(filepath.Join(dir, "apart"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range []error{os.Symlink(l.dir, linked.dir), os.Mkdir(apart.dir, dirMode), os.Symlink(filepath.Join(l.dir, "offsets"), filepath.Join(apart.dir, "offsets"))} {
+	linked, apart := filepath.Join(dir, "link"), filepath.Join(dir, "apart")
+	for _, err := range []error{os.Symlink(root, linked), os.Mkdir(apart, 0o700), os.Symlink(filepath.Join(root, "offsets"), filepath.Join(apart, "offsets"))} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, s := range map[string]*Local{"the whole": linked, "a folder in it": apart} {
+	for name, s := range map[string]objectstore.Store{"the whole": open(t, linked), "a folder in it": open(t, apart)} {
 		state, err := NewLog(s).Last(t.Context())
 		if err != nil || state.Plan == nil || state.Plan.Batch != 2 {
 			t.Errorf("%s: got %+v, %v, want plan 2", name, state, err)
@@ -127,30 +123,6 @@ func TestAFolderByALinkIsTheFolder(t *testing.T) {
 	}
 }
 
-func TestPlacesThatAreNoFolderAreTold(t *testing.T) {
-	for name, tc := range map[string]struct {
-		make  func(dir string) error
-		words string
-	}{
-		"a file":           {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "not a folder"},
-		"a pipe":           {func(dir string) error { return syscall.Mkfifo(dir, 0o600) }, "not a folder"},
-		"a link nowhere":   {func(dir string) error { return os.Symlink("/nowhere/at/all", dir) }, "/nowhere/at/all"},
-		"a link to itself": {func(dir string) error { return os.Symlink(dir, dir) }, "cannot be used"},
-	} {
-		l := newLocal(t)
-		if err := tc.make(l.dir); err != nil {
-			t.Fatal(err)
-		}
-		_, create := PutOwned(t.Context(), l, "offsets/0", []byte("x"))
-		told(t, name+", create", create, batch.NotSetUp, l.String(), tc.words)
-		told(t, name+", put", l.Put(t.Context(), "runs/x.json", nil), batch.NotSetUp, tc.words)
-		told(t, name+", try", Try(t.Context(), l), batch.NotSetUp)
-	}
-	l := newLocal(t)
-	l.dir = filepath.Join(l.dir, strings.Repeat("n", 300))
-	told(t, "a long name", l.Put(t.Context(), "k", nil), batch.NotSetUp, "cannot be used")
-}
-
 // Opening a pipe waits for whoever writes to it: a run must not.
 func TestObjectsThatAreNoFilesAreTold(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
@@ -158,12 +130,11 @@ func TestObjectsThatAreNoFilesAreTold(t *testing.T) {
 		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
 		"a device": func(path string) error { return os.Symlink("/dev/zero", path) },
 	} {
-		l := newLocal(t)
-		path := filepath.Join(l.dir, "metadata")
-		if err := errors.Join(os.MkdirAll(l.dir, dirMode), make(path)); err != nil {
+		dir := t.TempDir()
+		if err := make(filepath.Join(dir, "metadata")); err != nil {
 			t.Fatal(err)
 		}
-		_, err := NewLog(l).Query(t.Context())
+		_, err := NewLog(open(t, dir)).Query(t.Context())
 		told(t, name, err, batch.NotSetUp, "metadata", "is no file")
 	}
 }
@@ -171,13 +142,10 @@ func TestObjectsThatAreNoFilesAreTold(t *testing.T) {
 // Whoever puts one checkpoint into the folder of another must not lose it to the other's clearing away.
 func TestACheckpointInsideAnotherIsLeftAlone(t *testing.T) {
 	for _, inner := range []string{"b", "runs/b", "offsets/b", "commits/7/b", "progress"} {
-		outer := newLocal(t)
-		l := NewLog(outer)
-		other, err := NewLocal(filepath.Join(outer.dir, inner))
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := NewLog(other)
+		outer := t.TempDir()
+		l := NewLog(open(t, outer))
+		other := filepath.Join(outer, inner)
+		o := NewLog(open(t, other))
 		for n := range int64(5) {
 			for _, log := range []*Log{l, o} {
 				plan := planOf(1)
@@ -187,7 +155,7 @@ func TestACheckpointInsideAnotherIsLeftAlone(t *testing.T) {
 				}
 			}
 		}
-		before := treeOf(t, other.dir)
+		before := treeOf(t, other)
 		l.Retain = 2
 		if err := l.Purge(t.Context(), 4); err != nil {
 			t.Error(err)
@@ -197,7 +165,7 @@ func TestACheckpointInsideAnotherIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if after := treeOf(t, other.dir); !reflect.DeepEqual(after, before) {
+		if after := treeOf(t, other); !reflect.DeepEqual(after, before) {
 			t.Errorf("%s: got %v, had %v", inner, after, before)
 		}
 		state, err := o.Last(t.Context())
@@ -207,18 +175,56 @@ func TestACheckpointInsideAnotherIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestFoldersInABucketMayHaveAnyName(t *testing.T) {
-	server := httptest.NewServer(&fakeS3{pageSize: 3, objects: map[string][]byte{}})
+// serve starts a bucket of this process and returns its endpoint, with the credentials for it in the environment.
+func serve(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(&s3test.Bucket{PageSize: 3})
 	t.Cleanup(server.Close)
-	dialFake(t, server.URL) // which sets the environment
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	return server.URL
+}
+
+func open(t *testing.T, address string) objectstore.Store {
+	t.Helper()
+	s, err := objectstore.Open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newFolder(t *testing.T) objectstore.Store {
+	return open(t, filepath.Join(t.TempDir(), "ckpt"))
+}
+
+func newBucket(t *testing.T) objectstore.Store {
+	return open(t, "s3://bkt/ck/orders?region=eu-central-1&use_path_style=true&endpoint="+serve(t))
+}
+
+// treeOf lists what is below a folder.
+func treeOf(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		found = append(found, path)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestFoldersInABucketMayHaveAnyName(t *testing.T) {
+	server := serve(t)
 	for _, folder := range []string{"a b", "größe/ü", "50%25", "a+b=c&d", "it's", "x/", "日本"} {
-		s, err := OpenStore(t.Context(), "s3://bkt/"+folder+"?region=us-east-1&use_path_style=true&endpoint="+server.URL)
+		s, err := objectstore.Open(t.Context(), "s3://bkt/"+folder+"?region=us-east-1&use_path_style=true&endpoint="+server)
 		if err != nil {
 			t.Errorf("%s: %v", folder, err)
 			continue
 		}
 		l := NewLog(s)
-		if err := errors.Join(l.WritePlan(t.Context(), planOf(1)), l.WriteCommit(t.Context(), 0), Probe(t.Context(), s)); err != nil {
+		if err := errors.Join(l.WritePlan(t.Context(), planOf(1)), l.WriteCommit(t.Context(), 0), objectstore.Probe(t.Context(), s, ProbePrefix)); err != nil {
 			t.Errorf("%s: %v", folder, err)
 		}
 		if state, err := NewLog(s).Last(t.Context()); err != nil || state.Commit != 0 || state.Plan == nil {
@@ -226,8 +232,8 @@ func TestFoldersInABucketMayHaveAnyName(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"s3://bkt/a%zz", "s3://me:hunter2@bkt/50%", "s3://bkt/a//b", "s3://bkt/../b", "s3://bkt/%00", "file:///a%zz"} {
-		_, err := OpenStore(t.Context(), address)
-		if !errors.Is(err, ErrURL) || strings.Contains(err.Error(), "hunter") {
+		_, err := objectstore.Open(t.Context(), address)
+		if !errors.Is(err, objectstore.ErrURL) || strings.Contains(err.Error(), "hunter") {
 			t.Errorf("%s: got %v, want that it is a bad address", address, err)
 		}
 	}

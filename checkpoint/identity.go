@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"sluice/batch"
+	"sluice/objectstore"
 )
 
 // identityForm is the stored form of identity.json.
@@ -32,7 +33,7 @@ func (l *Log) Identity(ctx context.Context) (*batch.Identity, error) {
 
 func (l *Log) readIdentity(ctx context.Context) (*identityForm, error) {
 	data, version, err := l.store.Get(ctx, identityKey)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		l.identity = stored{asked: true}
 		return nil, nil
 	}
@@ -73,13 +74,13 @@ func (l *Log) writeIdentity(ctx context.Context, identity *batch.Identity) error
 	if bytes.Equal(data, l.identity.data) {
 		return nil
 	}
-	var version Version
+	var version objectstore.Version
 	if l.identity.version == "" {
-		version, err = PutOwned(ctx, l.store, identityKey, data)
+		version, err = objectstore.PutOwned(ctx, l.store, identityKey, data)
 	} else {
-		version, err = replaceOwned(ctx, l.store, identityKey, data, l.identity.version)
+		version, err = objectstore.ReplaceOwned(ctx, l.store, identityKey, data, l.identity.version)
 	}
-	if errors.Is(err, ErrConflict) {
+	if errors.Is(err, objectstore.ErrConflict) {
 		return &batch.Fault{Class: batch.Fenced, Message: "another run has changed " + identityKey + " meanwhile", Err: err, Hint: "run again once the other run has ended"}
 	}
 	if err != nil {
@@ -88,6 +89,9 @@ func (l *Log) writeIdentity(ctx context.Context, identity *batch.Identity) error
 	l.identity = stored{asked: true, data: data, version: version}
 	return nil
 }
+
+// ProbePrefix begins the keys of the objects that ask a store whether it enforces conditions (objectstore.Probe).
+const ProbePrefix = "lock/probe-"
 
 // Prove asks the store, unless it is known, whether it enforces the conditions that a checkpoint rests on. Whatever
 // creates something does so by itself; this is for who has to know before anything else is made. It may be repeated.
@@ -108,7 +112,7 @@ func (l *Log) ensureProbed(ctx context.Context) error {
 	if l.probed {
 		return nil
 	}
-	if err := Probe(ctx, l.store); err != nil {
+	if err := objectstore.Probe(ctx, l.store, ProbePrefix); err != nil {
 		return err
 	}
 	l.probed = true

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"sluice/batch"
+	"sluice/objectstore"
 )
 
 // Lease is the polite lock of a checkpoint: it lets overlapping runs end at once instead of doing work twice. It
@@ -32,12 +34,12 @@ type Lease struct {
 	Notice   func(message string, attributes ...any)
 	Patience time.Duration
 
-	store Store
+	store objectstore.Store
 	run   string
 
 	// doc, version and lost belong to the goroutine that renews, from Acquire until stopped is closed.
 	doc     Holder
-	version Version
+	version objectstore.Version
 	lost    bool
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -59,7 +61,7 @@ const (
 )
 
 // NewLease is the lease of a checkpoint, for the run of that id in this process.
-func NewLease(store Store, run string) *Lease {
+func NewLease(store objectstore.Store, run string) *Lease {
 	return &Lease{TTL: DefaultTTL, Renew: DefaultRenew, Wait: DefaultTTL, Poll: defaultPoll, Patience: defaultPatience, store: store, run: run}
 }
 
@@ -83,7 +85,7 @@ func (l *Lease) Acquire(ctx context.Context) (held context.Context, epoch int64,
 
 // watch is what a waiting run has seen: a lease at one version since a moment of its own clock.
 type watch struct {
-	version  Version
+	version  objectstore.Version
 	since    time.Time
 	deadline time.Time
 	// patience is when whoever waits is told why; zero once that was done.
@@ -107,7 +109,7 @@ func (l *Lease) take(ctx context.Context) error {
 		}
 		if doc == nil || doc.Released || doc.dead(seen.since, now) {
 			err := l.claim(ctx, doc, version)
-			if !errors.Is(err, ErrConflict) {
+			if !errors.Is(err, objectstore.ErrConflict) {
 				return err
 			}
 			if doc, seen.version, err = l.faster(ctx, err); err != nil {
@@ -128,6 +130,18 @@ func (l *Lease) take(ctx context.Context) error {
 	}
 }
 
+// pauseFor waits, and reports whether it could wait to the end.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
 // tellWaiting says who is waited for. A run that lives ends, or is still there after the wait; one that is dead is
 // overtaken once it has been silent for its time to live.
 func (l *Lease) tellWaiting(owner *Holder, left time.Duration) {
@@ -139,19 +153,19 @@ func (l *Lease) tellWaiting(owner *Holder, left time.Duration) {
 }
 
 // faster reads who took the lease before we could. The object is never deleted, so it must be there now.
-func (l *Lease) faster(ctx context.Context, conflict error) (*Holder, Version, error) {
+func (l *Lease) faster(ctx context.Context, conflict error) (*Holder, objectstore.Version, error) {
 	doc, version, err := readHolder(ctx, l.store)
 	if err == nil && doc == nil {
-		err = unsafe("it refuses to create an object that is not there", conflict)
+		err = objectstore.Unsafe("it refuses to create an object that is not there", conflict)
 	}
 	return doc, version, err
 }
 
 // claim writes us down as the owner.
-func (l *Lease) claim(ctx context.Context, was *Holder, version Version) error {
+func (l *Lease) claim(ctx context.Context, was *Holder, version objectstore.Version) error {
 	host, _ := os.Hostname() // for people; a host without a name is no reason to fail
 	now := time.Now().UTC()
-	doc := Holder{Format: holderFormat, Run: l.run, Host: host, PID: os.Getpid(), Epoch: 1, Acquired: now, Heartbeat: now, TTLMs: l.TTL.Milliseconds(), Nonce: newNonce()}
+	doc := Holder{Format: holderFormat, Run: l.run, Host: host, PID: os.Getpid(), Epoch: 1, Acquired: now, Heartbeat: now, TTLMs: l.TTL.Milliseconds(), Nonce: rand.Text()}
 	if was != nil {
 		doc.Epoch = was.Epoch + 1
 	}
@@ -163,15 +177,15 @@ func (l *Lease) claim(ctx context.Context, was *Holder, version Version) error {
 	return nil
 }
 
-func (l *Lease) put(ctx context.Context, doc Holder, version Version) (Version, error) {
+func (l *Lease) put(ctx context.Context, doc Holder, version objectstore.Version) (objectstore.Version, error) {
 	data, err := doc.marshal()
 	if err != nil {
 		return "", err
 	}
 	if version == "" {
-		return PutOwned(ctx, l.store, leaseKey, data)
+		return objectstore.PutOwned(ctx, l.store, leaseKey, data)
 	}
-	return replaceOwned(ctx, l.store, leaseKey, data, version)
+	return objectstore.ReplaceOwned(ctx, l.store, leaseKey, data, version)
 }
 
 // keep renews the lease until ctx ends, and cancels the holder's work if the lease is lost: at once if another run has
@@ -195,7 +209,7 @@ func (l *Lease) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 			expire.Reset(l.TTL - time.Since(begun))
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, ErrConflict):
+		case errors.Is(err, objectstore.ErrConflict):
 			l.lost = true
 			cancel(l.overtaken(ctx, err))
 			return
@@ -225,7 +239,7 @@ func (l *Lease) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Renew)
 	defer cancel()
 	doc := l.doc
-	doc.Heartbeat, doc.Nonce = time.Now().UTC(), newNonce()
+	doc.Heartbeat, doc.Nonce = time.Now().UTC(), rand.Text()
 	next, err := l.put(ctx, doc, l.version)
 	if err != nil {
 		return err
@@ -258,9 +272,9 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l.lost {
 		return nil
 	}
-	l.doc.Released, l.doc.Nonce = true, newNonce()
+	l.doc.Released, l.doc.Nonce = true, rand.Text()
 	_, err := l.put(ctx, l.doc, l.version)
-	if err != nil && !errors.Is(err, ErrConflict) { // a conflict: somebody has it already
+	if err != nil && !errors.Is(err, objectstore.ErrConflict) { // a conflict: somebody has it already
 		return fmt.Errorf("release lease: %w", err)
 	}
 	return nil

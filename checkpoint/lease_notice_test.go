@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"sluice/checkpoint"
+	"sluice/objectstore"
 )
 
 // Whoever waits is told once what for: who has the lease, where and since when, and for how long at most.
 func TestAWaitingRunSaysWhatItWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		dead(t, s, nil)
 		since := time.Now().UTC().Format(time.RFC3339)
 		l := checkpoint.NewLease(s, "next")
@@ -39,7 +40,7 @@ func TestAWaitingRunSaysWhatItWaitsFor(t *testing.T) {
 // What takes less than a second is not worth a word.
 func TestAShortWaitForTheLeaseIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		a := checkpoint.NewLease(s, "run-a")
 		for _, change := range []func(l *checkpoint.Lease){
 			func(*checkpoint.Lease) { // released just then

@@ -14,10 +14,11 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
-	"sluice/checkpoint/storetest"
+	"sluice/objectstore"
+	"sluice/objectstore/storetest"
 )
 
-func holder(t *testing.T, s checkpoint.Store) *checkpoint.Holder {
+func holder(t *testing.T, s objectstore.Store) *checkpoint.Holder {
 	t.Helper()
 	h, err := checkpoint.ReadHolder(t.Context(), s)
 	noError(t, err)
@@ -33,7 +34,7 @@ func acquire(t *testing.T, l *checkpoint.Lease) (context.Context, int64) {
 
 func TestTheLeaseIsTakenReleasedAndTakenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		if h := holder(t, s); h != nil {
 			t.Errorf("before the first run: got %v, want nobody", h)
 		}
@@ -59,7 +60,7 @@ func TestTheLeaseIsTakenReleasedAndTakenAgain(t *testing.T) {
 
 func TestALiveOwnerIsWaitedForAndThenNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		a := checkpoint.NewLease(s, "run-a")
 		_, _ = acquire(t, a)
 		b := checkpoint.NewLease(s, "run-b")
@@ -79,7 +80,7 @@ func TestALiveOwnerIsWaitedForAndThenNamed(t *testing.T) {
 
 func TestWithoutWaitALiveOwnerIsNamedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		a := checkpoint.NewLease(s, "run-a")
 		acquire(t, a)
 		b := checkpoint.NewLease(s, "run-b")
@@ -96,7 +97,7 @@ func TestWithoutWaitALiveOwnerIsNamedAtOnce(t *testing.T) {
 
 func TestAWaitingRunGetsTheLeaseWhenItIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		a, b := checkpoint.NewLease(s, "run-a"), checkpoint.NewLease(s, "run-b")
 		acquire(t, a)
 		began := time.Now()
@@ -110,7 +111,7 @@ func TestAWaitingRunGetsTheLeaseWhenItIsReleased(t *testing.T) {
 }
 
 // dead leaves a lease behind as a process does that was killed.
-func dead(t *testing.T, s checkpoint.Store, change func(*checkpoint.Holder)) {
+func dead(t *testing.T, s objectstore.Store, change func(*checkpoint.Holder)) {
 	t.Helper()
 	h := checkpoint.Holder{Format: 1, Run: "dead", Host: "gone", PID: 1, Epoch: 41, Acquired: time.Now(), Heartbeat: time.Now(), TTLMs: 15000}
 	if change != nil {
@@ -129,7 +130,7 @@ func TestADeadOwnerIsOvertakenAfterItsTimeToLive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := checkpoint.NewMemory("m")
+				s := objectstore.NewMemory("m")
 				dead(t, s, change)
 				l := checkpoint.NewLease(s, "next")
 				began := time.Now()
@@ -145,7 +146,7 @@ func TestADeadOwnerIsOvertakenAfterItsTimeToLive(t *testing.T) {
 
 func TestAnOwnerDeadForLongIsOvertakenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		dead(t, s, nil)
 		time.Sleep(time.Hour) // the bubble's clock
 		l := checkpoint.NewLease(s, "next")
@@ -161,7 +162,7 @@ func TestAnOwnerDeadForLongIsOvertakenAtOnce(t *testing.T) {
 func TestADamagedLeaseRunsOutToo(t *testing.T) {
 	for _, text := range []string{"", "{", "null", `{"epoch":"many"}`, `{"ttlMs":99999999999999}`} {
 		synctest.Test(t, func(t *testing.T) {
-			s := checkpoint.NewMemory("m")
+			s := objectstore.NewMemory("m")
 			put(t, s, map[string]string{"lock/lease.json": text})
 			l := checkpoint.NewLease(s, "next")
 			l.Wait = 15 * time.Minute
@@ -175,7 +176,7 @@ func TestADamagedLeaseRunsOutToo(t *testing.T) {
 
 func TestTheLeaseIsRenewedForAsLongAsItIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		ctx, cancel := context.WithCancel(t.Context())
 		l := checkpoint.NewLease(s, "run")
 		held, _, err := l.Acquire(ctx)
@@ -199,7 +200,7 @@ func TestTheLeaseIsRenewedForAsLongAsItIsHeld(t *testing.T) {
 // A machine that slept finds its lease given away: its work must stop, and it must not touch the other's lease.
 func TestALeaseTakenOverEndsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		a := checkpoint.NewLease(s, "run-a")
 		held, _ := acquire(t, a)
 		dead(t, s, func(h *checkpoint.Holder) { h.Run, h.Epoch = "run-b", 2 })
@@ -219,7 +220,7 @@ func TestALeaseTakenOverEndsTheWork(t *testing.T) {
 
 func TestALeaseThatCannotBeRenewedInTimeEndsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &switched{Store: checkpoint.NewMemory("m")}
+		s := &switched{Store: objectstore.NewMemory("m")}
 		l := checkpoint.NewLease(s, "run")
 		held, _ := acquire(t, l)
 		s.off.Store(true)
@@ -239,7 +240,7 @@ func TestALeaseThatCannotBeRenewedInTimeEndsTheWork(t *testing.T) {
 // When a process that was stopped goes on, its renewal has long timed out: what counts is who has the lease by then.
 func TestAnOwnerThatSleptIsToldWhoHasTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := checkpoint.NewMemory("m")
+		m := objectstore.NewMemory("m")
 		s := &stuck{Store: m}
 		l := checkpoint.NewLease(s, "run-a")
 		held, _ := acquire(t, l)
@@ -254,11 +255,11 @@ func TestAnOwnerThatSleptIsToldWhoHasTheLease(t *testing.T) {
 
 // stuck does not come back from replacing an object while it is off.
 type stuck struct {
-	checkpoint.Store
+	objectstore.Store
 	off atomic.Bool
 }
 
-func (w *stuck) PutIfMatch(ctx context.Context, key string, data []byte, version checkpoint.Version) (checkpoint.Version, error) {
+func (w *stuck) PutIfMatch(ctx context.Context, key string, data []byte, version objectstore.Version) (objectstore.Version, error) {
 	if w.off.Load() {
 		time.Sleep(time.Minute)
 	}
@@ -267,7 +268,7 @@ func (w *stuck) PutIfMatch(ctx context.Context, key string, data []byte, version
 
 func TestAShortOutageDoesNotCostTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &switched{Store: checkpoint.NewMemory("m")}
+		s := &switched{Store: objectstore.NewMemory("m")}
 		l := checkpoint.NewLease(s, "run")
 		held, _ := acquire(t, l)
 		time.Sleep(time.Second)
@@ -291,7 +292,7 @@ func TestTheLeaseSurvivesLostAnswers(t *testing.T) {
 	for _, mode := range []storetest.Mode{storetest.NotApplied, storetest.AnswerLost, storetest.Repeated} {
 		for at := range 4 {
 			synctest.Test(t, func(t *testing.T) {
-				s := checkpoint.NewMemory("m")
+				s := objectstore.NewMemory("m")
 				if at > 0 {
 					dead(t, s, nil)
 				}
@@ -314,7 +315,7 @@ func TestTheLeaseSurvivesLostAnswers(t *testing.T) {
 // Ten starts at the same moment: one owner at a time, no epoch twice, and everybody gets an answer.
 func TestOfManyAtOnceOneHoldsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		var holders, most atomic.Int32
 		var mu sync.Mutex
 		epochs := map[int64]int{}
@@ -347,7 +348,7 @@ func TestOfManyAtOnceOneHoldsTheLease(t *testing.T) {
 }
 
 func TestTheHolderCanBeReadWithoutTakingTheLease(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	c := &counted{Store: s}
 	l := checkpoint.NewLease(s, "run")
 	acquire(t, l)
@@ -359,14 +360,14 @@ func TestTheHolderCanBeReadWithoutTakingTheLease(t *testing.T) {
 
 func TestAStoreThatRefusesTheLeaseIsUnsafe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, err := checkpoint.NewLease(inverted{checkpoint.NewMemory("m")}, "run").Acquire(t.Context())
+		_, _, err := checkpoint.NewLease(inverted{objectstore.NewMemory("m")}, "run").Acquire(t.Context())
 		wantFault(t, err, batch.NotSetUp, "refuses to create")
 	})
 }
 
 func TestWaitingForTheLeaseEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		dead(t, s, nil)
 		signal := errors.New("SIGTERM")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -381,20 +382,30 @@ func TestWaitingForTheLeaseEndsWithTheContext(t *testing.T) {
 
 // switched is a store that can be unreachable.
 type switched struct {
-	checkpoint.Store
+	objectstore.Store
 	off atomic.Bool
 }
 
-func (s *switched) Get(ctx context.Context, key string) ([]byte, checkpoint.Version, error) {
+func (s *switched) Get(ctx context.Context, key string) ([]byte, objectstore.Version, error) {
 	if s.off.Load() {
 		return nil, "", errors.New("switched off")
 	}
 	return s.Store.Get(ctx, key)
 }
 
-func (s *switched) PutIfMatch(ctx context.Context, key string, data []byte, version checkpoint.Version) (checkpoint.Version, error) {
+func (s *switched) PutIfMatch(ctx context.Context, key string, data []byte, version objectstore.Version) (objectstore.Version, error) {
 	if s.off.Load() {
-		return "", checkpoint.ErrAmbiguous
+		return "", objectstore.ErrAmbiguous
 	}
 	return s.Store.PutIfMatch(ctx, key, data, version)
+}
+
+// inverted refuses to create what is not there and replaces what is.
+type inverted struct{ *objectstore.Memory }
+
+func (s inverted) PutIfAbsent(ctx context.Context, key string, data []byte) (objectstore.Version, error) {
+	if _, _, err := s.Get(ctx, key); errors.Is(err, objectstore.ErrNotFound) {
+		return "", objectstore.ErrConflict
+	}
+	return "", s.Put(ctx, key, data)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/batch"
+	"sluice/objectstore"
 	"sluice/offsets"
 )
 
@@ -35,7 +36,7 @@ type Log struct {
 	// Retain is how many of the newest entries Purge keeps; at least 2 are kept, which Spark needs to start.
 	Retain int
 
-	store Store
+	store objectstore.Store
 	// plans and markers are the numbers known to exist, ascending; listed says that Last has asked.
 	plans, markers []int64
 	listed         bool
@@ -55,21 +56,21 @@ type Log struct {
 type stored struct {
 	asked   bool
 	data    []byte
-	version Version
+	version objectstore.Version
 }
 
 // DefaultRetain is how many entries Purge keeps unless told otherwise, as in Spark (spark.sql.streaming.minBatchesToRetain).
 const DefaultRetain = 100
 
 // NewLog is the log in a store. Nothing is asked of the store yet.
-func NewLog(store Store) *Log { return &Log{Retain: DefaultRetain, store: store} }
+func NewLog(store objectstore.Store) *Log { return &Log{Retain: DefaultRetain, store: store} }
 
 // Query returns the query's id; empty if the checkpoint has none yet. A folder with plans or markers but without
 // metadata is an Inconsistent fault: a new id would switch off everything in the table that tells a batch written
 // before from a new one (SPARK-55058).
 func (l *Log) Query(ctx context.Context) (string, error) {
 	id, err := l.readQuery(ctx)
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, objectstore.ErrNotFound) {
 		return id, err
 	}
 	entry, err := l.anyEntry(ctx)
@@ -77,7 +78,7 @@ func (l *Log) Query(ctx context.Context) (string, error) {
 		return "", err
 	}
 	// An entry is younger than the id: a run that began after our first look may have written both.
-	if id, err = l.readQuery(ctx); !errors.Is(err, ErrNotFound) {
+	if id, err = l.readQuery(ctx); !errors.Is(err, objectstore.ErrNotFound) {
 		return id, err
 	}
 	return "", &batch.Fault{Class: batch.Inconsistent,
@@ -121,8 +122,8 @@ func (l *Log) CreateQuery(ctx context.Context, id string) (string, error) {
 	if err := l.ensureProbed(ctx); err != nil {
 		return "", err
 	}
-	_, err := PutOwned(ctx, l.store, queryKey, marshalQuery(id))
-	if errors.Is(err, ErrConflict) {
+	_, err := objectstore.PutOwned(ctx, l.store, queryKey, marshalQuery(id))
+	if errors.Is(err, objectstore.ErrConflict) {
 		return l.Query(ctx)
 	}
 	if err != nil {
@@ -141,9 +142,9 @@ func (l *Log) PinStart(ctx context.Context, start offsets.Offsets) (offsets.Offs
 		err = l.ensureProbed(ctx)
 	}
 	if err == nil {
-		_, err = PutOwned(ctx, l.store, originKey, text)
+		_, err = objectstore.PutOwned(ctx, l.store, originKey, text)
 	}
-	if errors.Is(err, ErrConflict) {
+	if errors.Is(err, objectstore.ErrConflict) {
 		pinned, readErr := l.origin(ctx)
 		if pinned != nil || readErr != nil {
 			return pinned, readErr
@@ -158,7 +159,7 @@ func (l *Log) PinStart(ctx context.Context, start offsets.Offsets) (offsets.Offs
 // origin reads where the query was pinned to start; nil if it was not.
 func (l *Log) origin(ctx context.Context) (offsets.Offsets, error) {
 	text, _, err := l.store.Get(ctx, originKey)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {

@@ -8,12 +8,19 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
-	"sluice/checkpoint/storetest"
+	"sluice/objectstore"
+	"sluice/objectstore/storetest"
 	"sluice/offsets"
+	"sluice/runner"
+)
+
+var (
+	_ runner.Log   = (*checkpoint.Log)(nil)
+	_ runner.Lease = (*checkpoint.Lease)(nil)
 )
 
 func TestAnEmptyCheckpointIsEmpty(t *testing.T) {
-	l, ctx := checkpoint.NewLog(checkpoint.NewMemory("m")), t.Context()
+	l, ctx := checkpoint.NewLog(objectstore.NewMemory("m")), t.Context()
 	if id, err := l.Query(ctx); err != nil || id != "" {
 		t.Errorf("query: got %q, %v, want none", id, err)
 	}
@@ -33,7 +40,7 @@ func TestAnEmptyCheckpointIsEmpty(t *testing.T) {
 }
 
 func TestTwoCreatorsAgreeOnOneQuery(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	first, err := checkpoint.NewLog(s).CreateQuery(t.Context(), "11111111-1111-4111-8111-111111111111")
 	noError(t, err)
 	second, err := checkpoint.NewLog(s).CreateQuery(t.Context(), "22222222-2222-4222-8222-222222222222")
@@ -50,7 +57,7 @@ func TestTwoCreatorsAgreeOnOneQuery(t *testing.T) {
 // (https://issues.apache.org/jira/browse/SPARK-55058).
 func TestEntriesWithoutMetadataAreRefused(t *testing.T) {
 	for _, left := range []string{"offsets/", "commits/"} {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		fill(t, s, 3)
 		noError(t, s.Delete(t.Context(), "metadata"))
 		for _, key := range list(t, s, "") {
@@ -65,7 +72,7 @@ func TestEntriesWithoutMetadataAreRefused(t *testing.T) {
 
 func TestDamagedMetadataIsRefused(t *testing.T) {
 	for _, text := range []string{"", "{}", "null", `{"id":null}`, `{"id":""}`, `{"id":"a b"}`, `{"id":"a.0"}`, `{"id":"a","id":"b"}`, `{"id":"a"`, `{"id":"a"} x`, "\xff"} {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		put(t, s, map[string]string{"metadata": text})
 		id, err := checkpoint.NewLog(s).Query(t.Context())
 		if id != "" && err == nil {
@@ -76,7 +83,7 @@ func TestDamagedMetadataIsRefused(t *testing.T) {
 }
 
 func TestTheStartIsPinnedOnce(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	start := mustParse(t, `{"orders":{"0":23,"1":0}}`)
 	got, err := checkpoint.NewLog(s).PinStart(t.Context(), start)
 	if err != nil || !got.Equal(start) {
@@ -96,7 +103,7 @@ func TestTheStartIsPinnedOnce(t *testing.T) {
 
 // A symbolic start that reached the checkpoint would be resolved again (https://github.com/apache/flink-connector-kafka/pull/52).
 func TestASymbolicStartIsNotPinned(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	if got, err := checkpoint.NewLog(s).PinStart(t.Context(), offsets.Offsets{{Topic: "orders"}: offsets.Latest}); err == nil {
 		t.Errorf("got %s, want an error", got)
 	}
@@ -106,7 +113,7 @@ func TestASymbolicStartIsNotPinned(t *testing.T) {
 }
 
 func TestAPlanIsReadBackAsWritten(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 1)
 	want := goldenPlan(t, 1)
 	want.Rebuilt = "abc"
@@ -118,14 +125,14 @@ func TestAPlanIsReadBackAsWritten(t *testing.T) {
 
 func TestAPlanWithoutNonceGetsOne(t *testing.T) {
 	plan := simple(0, 0, 1)
-	noError(t, checkpoint.NewLog(checkpoint.NewMemory("m")).WritePlan(t.Context(), plan))
+	noError(t, checkpoint.NewLog(objectstore.NewMemory("m")).WritePlan(t.Context(), plan))
 	if len(plan.Nonce) < 20 || len(plan.Hash) != 64 {
 		t.Errorf("got nonce %q and hash %q", plan.Nonce, plan.Hash)
 	}
 }
 
 func TestAnInvalidPlanIsNotWritten(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	backwards := simple(0, 5, 3)
 	other := simple(0, 0, 1)
 	other.Start = mustParse(t, `{"pays":{"0":0}}`)
@@ -143,7 +150,7 @@ func TestAnInvalidPlanIsNotWritten(t *testing.T) {
 
 // Two runs of one job with the same ranges are still two: the one that came second must stop.
 func TestTheSecondPlanOfABatchIsFenced(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 2)
 	a, b := checkpoint.NewLog(s), checkpoint.NewLog(s)
 	_, err := a.Last(t.Context())
@@ -161,7 +168,7 @@ func TestTheSecondPlanOfABatchIsFenced(t *testing.T) {
 }
 
 func TestCommittingTwiceIsSuccess(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 3)
 	for range 2 {
 		l := checkpoint.NewLog(s)
@@ -173,7 +180,7 @@ func TestCommittingTwiceIsSuccess(t *testing.T) {
 }
 
 func TestAMarkerOfAnotherProgramIsFenced(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	l := fill(t, s, 2)
 	noError(t, l.WritePlan(t.Context(), simple(2, 20, 30)))
 	put(t, s, map[string]string{"commits/2": "v1\n" + `{"nextBatchWatermarkMs":5}`})
@@ -183,7 +190,7 @@ func TestAMarkerOfAnotherProgramIsFenced(t *testing.T) {
 // Truncated, flipped, replaced: the newest plan must be refused, never read as something else and never as "nothing yet"
 // (https://github.com/delta-io/delta/issues/5458).
 func TestEveryDamageToAPlanIsRefused(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 1)
 	noError(t, checkpoint.NewLog(s).WritePlan(t.Context(), goldenPlan(t, 1)))
 	text := get(t, s, "offsets/1")
@@ -208,7 +215,7 @@ func TestEveryDamageToAPlanIsRefused(t *testing.T) {
 }
 
 func TestAPlanOfANewerSluiceIsRefused(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 1)
 	put(t, s, map[string]string{"offsets/0": strings.Replace(get(t, s, "offsets/0"), `"sluice.format":"1"`, `"sluice.format":"2"`, 1)})
 	_, err := checkpoint.NewLog(s).Last(t.Context())
@@ -218,7 +225,7 @@ func TestAPlanOfANewerSluiceIsRefused(t *testing.T) {
 // Without the plan before, a plan of ours can still be carried out: it describes itself
 // (https://issues.apache.org/jira/browse/SPARK-38033).
 func TestAMissingOlderPlanIsNoObstacle(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 5)
 	noError(t, s.Delete(t.Context(), "offsets/3", "offsets/1", "commits/2"))
 	if state := last(t, s); state.Plan.Batch != 4 || state.Commit != 4 || state.Plan.Ranges()[0].From != 40 {
@@ -229,7 +236,7 @@ func TestAMissingOlderPlanIsNoObstacle(t *testing.T) {
 // Markers that were lost, or that recovery skipped, hide nothing: the table knows which batches it has.
 func TestAGapBelowTheNewestPlanIsForTheTableToExplain(t *testing.T) {
 	for _, left := range []int64{1, batch.None} {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		fill(t, s, 4)
 		for n := left + 1; n < 4; n++ {
 			noError(t, s.Delete(t.Context(), fmt.Sprintf("commits/%d", n)))
@@ -242,7 +249,7 @@ func TestAGapBelowTheNewestPlanIsForTheTableToExplain(t *testing.T) {
 
 // The plans were lost and the markers were not: the table tells what was planned.
 func TestAMarkerAboveTheNewestPlanIsReported(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 4)
 	noError(t, s.Delete(t.Context(), "offsets/3"))
 	if state := last(t, s); state.Plan.Batch != 2 || state.Commit != 3 {
@@ -256,7 +263,7 @@ func TestAMarkerAboveTheNewestPlanIsReported(t *testing.T) {
 
 // An entry for the newest batches, rebuilt from the table, is a plan like any other.
 func TestEntriesCanBeRebuiltAtAnyNumber(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	l := fill(t, s, 1)
 	for n := int64(41); n <= 42; n++ {
 		plan := simple(n, 1000, 1000)
@@ -272,7 +279,7 @@ func TestEntriesCanBeRebuiltAtAnyNumber(t *testing.T) {
 }
 
 func TestIdentityIsSwapped(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	a, b, ctx := checkpoint.NewLog(s), checkpoint.NewLog(s), t.Context()
 	noError(t, a.SetIdentity(ctx, &batch.Identity{Name: "orders"}))
 	got, err := b.Identity(ctx)
@@ -286,7 +293,7 @@ func TestIdentityIsSwapped(t *testing.T) {
 }
 
 func TestTwoRunsMaySetTheSameIdentity(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	a, b, ctx := checkpoint.NewLog(s), checkpoint.NewLog(s), t.Context()
 	for _, l := range []*checkpoint.Log{a, b} {
 		if identity, err := l.Identity(ctx); err != nil || identity != nil {
@@ -300,7 +307,7 @@ func TestTwoRunsMaySetTheSameIdentity(t *testing.T) {
 
 func TestDamagedIdentityIsRefused(t *testing.T) {
 	for _, text := range []string{"", "{}", "null", `{"version":2}`, `{"version":1,"version":1}`, `{"version":1,"name":7}`} {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		put(t, s, map[string]string{"identity.json": text})
 		_, err := checkpoint.NewLog(s).Identity(t.Context())
 		wantFault(t, err, batch.Inconsistent, "identity.json")
@@ -308,7 +315,7 @@ func TestDamagedIdentityIsRefused(t *testing.T) {
 }
 
 func TestPlansAreListedNewestFirst(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 6)
 	plans, err := checkpoint.NewLog(s).Plans(t.Context(), 3)
 	noError(t, err)
@@ -325,7 +332,7 @@ func TestPlansAreListedNewestFirst(t *testing.T) {
 
 // A run with nothing to do asks little, and a batch costs four requests.
 func TestRequestsAreFew(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	l, ctx := fill(t, s, 50), t.Context()
 	noError(t, l.SetIdentity(ctx, &batch.Identity{Name: "orders"}))
 
@@ -367,7 +374,7 @@ func TestRequestsAreFew(t *testing.T) {
 // Stale listings, as object stores once gave them, delay and never mislead
 // (https://issues.apache.org/jira/browse/SPARK-23966).
 func TestStaleListingsAreHarmless(t *testing.T) {
-	s := &storetest.StaleLists{Store: checkpoint.NewMemory("m")}
+	s := &storetest.StaleLists{Store: objectstore.NewMemory("m")}
 	l, ctx := fill(t, s, 3), t.Context()
 	noError(t, s.Freeze(ctx))
 	noError(t, l.WritePlan(ctx, simple(3, 30, 40)))
@@ -386,7 +393,7 @@ func TestStaleListingsAreHarmless(t *testing.T) {
 
 // A run that goes on while we look may add a marker and a plan between our two listings: no gap.
 func TestAConcurrentRunIsNoGap(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	l := fill(t, s, 2)
 	hooked := &afterList{Store: s, prefix: "commits/", do: func() {
 		for n := int64(2); n < 5; n++ {
@@ -402,7 +409,7 @@ func TestAConcurrentRunIsNoGap(t *testing.T) {
 
 // A plan that was purged between listing and reading means that another run is far ahead.
 func TestAPlanThatVanishesWhileReadingIsFenced(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 2)
 	hooked := &afterList{Store: s, prefix: "offsets/", do: func() { noError(t, s.Delete(t.Context(), "offsets/1")) }}
 	_, err := checkpoint.NewLog(hooked).Last(t.Context())

@@ -5,13 +5,14 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/objectstore"
 	"sluice/offsets"
 )
 
 // Nothing to keep is something that is kept: state that had become empty was not written, and the next start went by the
 // state before (https://github.com/apache/kafka/pull/9534).
 func TestAnEmptyPlanIsWrittenAndTakesThePlaceOfTheOneBefore(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	l := fill(t, s, 1)
 	noError(t, l.WritePlan(t.Context(), &batch.Plan{Batch: 1, Start: offsets.Offsets{}, End: offsets.Offsets{}, Isolation: batch.ReadCommitted}))
 	plan := last(t, s).Plan
@@ -22,7 +23,7 @@ func TestAnEmptyPlanIsWrittenAndTakesThePlaceOfTheOneBefore(t *testing.T) {
 
 // The same of where a query begins: no partition yet is not "not asked yet".
 func TestAnEmptyStartIsPinned(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	if state := last(t, s); state.Start != nil {
 		t.Fatalf("before: got %v", state.Start)
 	}
@@ -40,7 +41,7 @@ func TestAnEmptyStartIsPinned(t *testing.T) {
 // Offset 0 is a position like any other (https://github.com/delta-io/kafka-delta-ingest/issues/67), and so is one that no
 // float holds (https://github.com/apache/iceberg-go/issues/369).
 func TestOffsetsOfAllSizesSurvive(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	start := offsets.Offsets{{Topic: "orders", Partition: 0}: 0, {Topic: "orders", Partition: 1}: 1<<53 + 1, {Topic: "orders", Partition: 2}: 1<<63 - 2}
 	end := start.Clone()
 	end[offsets.TopicPartition{Topic: "orders", Partition: 2}]++
@@ -57,7 +58,7 @@ func TestOffsetsOfAllSizesSurvive(t *testing.T) {
 
 // Ids of snapshots are of that size too (https://github.com/apache/iceberg/issues/12631): the one of a decision survives as it is.
 func TestIdsOfSnapshotsSurvive(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	l := fill(t, s, 1)
 	for n, id := range []int64{3510441037372461004, 9007199254740993, 1<<63 - 1} {
 		want := batch.Acceptance{Choice: batch.Accept, Batch: 0, Snapshot: id}

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"sluice/checkpoint"
-	"sluice/checkpoint/storetest"
+	"sluice/objectstore"
+	"sluice/objectstore/storetest"
 )
 
 func TestPurgeKeepsTheNewest(t *testing.T) {
 	for _, c := range []struct{ retain, kept int }{{3, 3}, {0, 2}, {-5, 2}, {100, 12}} {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		l := fill(t, s, 12)
 		for n := range int64(12) {
 			noError(t, l.WriteProgress(t.Context(), n, []byte("{}")))
@@ -31,7 +32,7 @@ func TestPurgeKeepsTheNewest(t *testing.T) {
 
 // All markers go before any plan, whatever is left of an earlier purge, and a run that has not listed lists first.
 func TestPurgeRemovesMarkersFirstAndStraysToo(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 8)
 	noError(t, s.Delete(t.Context(), "offsets/1", "commits/2"))
 	script := storetest.NewScript(-1, storetest.NotApplied)
@@ -46,7 +47,7 @@ func TestPurgeRemovesMarkersFirstAndStraysToo(t *testing.T) {
 }
 
 func TestAFailedPurgeIsFinishedByTheNext(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	fill(t, s, 8)
 	for at := range 3 {
 		l := checkpoint.NewLog(&storetest.Faults{Store: s, Script: storetest.NewScript(at, storetest.NotApplied)})

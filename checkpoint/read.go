@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sluice/batch"
+	"sluice/objectstore"
 	"sluice/offsets"
 )
 
@@ -75,7 +76,7 @@ func (l *Log) newestPlan(ctx context.Context, start offsets.Offsets) (*entry, *b
 
 // vanished takes an entry that was listed and is not there for what it is: purged by a run that went on.
 func vanished(err error) error {
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, objectstore.ErrNotFound) {
 		return err
 	}
 	return &batch.Fault{Class: batch.Fenced, Message: "an entry was removed while it was being read: another run is active", Err: err, Hint: "nothing to do: the other run goes on"}
@@ -104,7 +105,7 @@ func (l *Log) completeStart(ctx context.Context, plan *batch.Plan, start offsets
 		return nil
 	}
 	before, _, err := l.readPlan(ctx, plan.Batch-1)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		return l.noStart(plan.Batch, planKey(plan.Batch-1))
 	}
 	if err != nil {
@@ -149,7 +150,7 @@ func (l *Log) checkGap(ctx context.Context, state *batch.LogState) (int64, error
 // ReadPlan reads the plan of one batch; nil if it is not there (purged, or never written).
 func (l *Log) ReadPlan(ctx context.Context, n int64) (*batch.Plan, error) {
 	_, plan, err := l.readPlan(ctx, n)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		return nil, nil
 	}
 	if err == nil && plan.Foreign {

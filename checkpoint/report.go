@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"sluice/objectstore"
 )
 
 // KeptRuns is how many reports of runs are kept, at least; they are cleared by one run in sweepRuns.
@@ -29,7 +31,7 @@ func (l *Log) WriteProgress(ctx context.Context, n int64, report []byte) error {
 // Progress reads the report of a batch; nil if there is none.
 func (l *Log) Progress(ctx context.Context, n int64) ([]byte, error) {
 	report, _, err := l.store.Get(ctx, progressKey(n))
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -43,7 +45,7 @@ func (l *Log) Progress(ctx context.Context, n int64) ([]byte, error) {
 // one run in sixteen, chosen by its id: it costs a listing.
 func (l *Log) WriteRun(ctx context.Context, run string, report []byte) error {
 	key := runsDir + run + ".json"
-	if err := checkPath(key); err != nil {
+	if err := objectstore.CheckPath(key); err != nil {
 		return fmt.Errorf("write run %q: the id %w", run, err)
 	}
 	if err := l.store.Put(ctx, key, report); err != nil {
@@ -78,7 +80,7 @@ func (l *Log) Runs(ctx context.Context, count int) ([][]byte, error) {
 			break
 		}
 		report, _, err := l.store.Get(ctx, key)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, objectstore.ErrNotFound) {
 			continue
 		}
 		if err != nil {

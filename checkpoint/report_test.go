@@ -8,10 +8,11 @@ import (
 	"github.com/google/uuid"
 
 	"sluice/checkpoint"
+	"sluice/objectstore"
 )
 
 func TestRunsAreReadNewestFirst(t *testing.T) {
-	l, ctx := checkpoint.NewLog(checkpoint.NewMemory("m")), t.Context()
+	l, ctx := checkpoint.NewLog(objectstore.NewMemory("m")), t.Context()
 	for i := range 5 {
 		id, err := uuid.NewV7()
 		noError(t, err)
@@ -26,7 +27,7 @@ func TestRunsAreReadNewestFirst(t *testing.T) {
 }
 
 func TestOldRunsAreCleared(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	l, ctx := checkpoint.NewLog(s), t.Context()
 	var newest string
 	for range checkpoint.KeptRuns + 200 {
@@ -45,7 +46,7 @@ func TestOldRunsAreCleared(t *testing.T) {
 }
 
 func TestARunIDCannotLeaveItsFolder(t *testing.T) {
-	l := checkpoint.NewLog(checkpoint.NewMemory("m"))
+	l := checkpoint.NewLog(objectstore.NewMemory("m"))
 	for _, id := range []string{"../metadata", "", "a//b", "x\n"} {
 		if err := l.WriteRun(t.Context(), id, []byte("{}")); err == nil && id != "" {
 			t.Errorf("%q was accepted", id)

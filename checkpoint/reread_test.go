@@ -6,15 +6,16 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/objectstore"
 )
 
 // twisted gives other bytes for one object than were written.
 type twisted struct {
-	checkpoint.Store
+	objectstore.Store
 	key, instead string
 }
 
-func (s *twisted) Get(ctx context.Context, key string) ([]byte, checkpoint.Version, error) {
+func (s *twisted) Get(ctx context.Context, key string) ([]byte, objectstore.Version, error) {
 	data, version, err := s.Store.Get(ctx, key)
 	if key == s.key && err == nil {
 		data = []byte(s.instead)
@@ -25,7 +26,7 @@ func (s *twisted) Get(ctx context.Context, key string) ([]byte, checkpoint.Versi
 // A plan that is not there as it was written must not be read by: the next run would read by another one.
 func TestAPlanThatIsReadBackWithOtherBytesStopsTheRun(t *testing.T) {
 	for name, instead := range map[string]string{"cut off": "v1", "another": "v1\n{}\n{}", "empty": ""} {
-		s := checkpoint.NewMemory("m")
+		s := objectstore.NewMemory("m")
 		fill(t, s, 1)
 		plan := simple(1, 10, 20)
 		err := checkpoint.NewLog(&twisted{s, "offsets/1", instead}).WritePlan(t.Context(), plan)
@@ -38,7 +39,7 @@ func TestAPlanThatIsReadBackWithOtherBytesStopsTheRun(t *testing.T) {
 
 // A first run may write its id and its first plan between a look for the one and a look for the other.
 func TestAQueryThatBeginsWhileItIsLookedForIsFound(t *testing.T) {
-	s := checkpoint.NewMemory("m")
+	s := objectstore.NewMemory("m")
 	racing := &afterList{Store: s, prefix: "commits/", do: func() { fill(t, s, 1) }}
 	id, err := checkpoint.NewLog(racing).Query(t.Context())
 	if err != nil || id != "6b1f5d06-53a8-4d4b-9a55-3a3b5e9b9e10" {

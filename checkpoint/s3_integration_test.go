@@ -11,19 +11,20 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
-	"sluice/checkpoint/storetest"
+	"sluice/objectstore"
+	"sluice/objectstore/storetest"
 	"sluice/rig"
 )
 
-func openBucket(t *testing.T, address string) checkpoint.Store {
+func openBucket(t *testing.T, address string) objectstore.Store {
 	t.Helper()
-	s, err := checkpoint.OpenStore(t.Context(), address)
+	s, err := objectstore.Open(t.Context(), address)
 	noError(t, err)
 	return s
 }
 
 func TestRealS3IsAStore(t *testing.T) {
-	storetest.Conform(t, func(t *testing.T) checkpoint.Store { return openBucket(t, rig.S3(t).URL) })
+	storetest.Conform(t, func(t *testing.T) objectstore.Store { return openBucket(t, rig.S3(t).URL) })
 }
 
 func TestRealS3HoldsAWholeCheckpoint(t *testing.T) {
@@ -65,7 +66,7 @@ func TestOnRealS3OneOfManyPlansABatch(t *testing.T) {
 		winners := make(chan string, 10)
 		for i := range 10 {
 			group.Go(func() {
-				s, err := checkpoint.OpenStore(t.Context(), bucket.URL)
+				s, err := objectstore.Open(t.Context(), bucket.URL)
 				if err != nil {
 					t.Error(err)
 					return
@@ -116,7 +117,7 @@ func TestARealBucketThatIsNotThere(t *testing.T) {
 	s := openBucket(t, "s3://no-such-bucket/ck?region=us-east-1&use_path_style=true&endpoint="+bucket.Endpoint)
 	_, err := checkpoint.NewLog(s).Query(t.Context())
 	wantFault(t, err, batch.NotSetUp, "bucket does not exist")
-	if errors.Is(err, checkpoint.ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		t.Errorf("%v reads as: no checkpoint yet", err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")

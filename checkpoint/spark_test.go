@@ -11,9 +11,10 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/objectstore"
 )
 
-func last(t *testing.T, s checkpoint.Store) *batch.LogState {
+func last(t *testing.T, s objectstore.Store) *batch.LogState {
 	t.Helper()
 	state, err := checkpoint.NewLog(s).Last(t.Context())
 	noError(t, err)
@@ -136,7 +137,7 @@ func TestSparkFilesThatNobodyNeedsAreIgnored(t *testing.T) {
 		noError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		noError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644))
 	}
-	s, err := checkpoint.NewLocal(dir)
+	s, err := objectstore.NewLocal(dir)
 	noError(t, err)
 	if state := last(t, s); state.Plan.Batch != 2 || state.Commit != 1 {
 		t.Errorf("got plan %d and commit %d, want 2 and 1", state.Plan.Batch, state.Commit)
@@ -144,53 +145,53 @@ func TestSparkFilesThatNobodyNeedsAreIgnored(t *testing.T) {
 }
 
 func TestWhatCannotBeContinuedIsRefusedWithWhy(t *testing.T) {
-	line := func(n int) func(t *testing.T, s checkpoint.Store) string {
-		return func(t *testing.T, s checkpoint.Store) string { return strings.Split(get(t, s, "offsets/2"), "\n")[n] }
+	line := func(n int) func(t *testing.T, s objectstore.Store) string {
+		return func(t *testing.T, s objectstore.Store) string { return strings.Split(get(t, s, "offsets/2"), "\n")[n] }
 	}
 	metadata := line(1)
 	for _, c := range []struct {
 		name    string
 		from    string
-		objects func(t *testing.T, s checkpoint.Store) map[string]string
+		objects func(t *testing.T, s objectstore.Store) map[string]string
 		remove  string
 		want    []string
 	}{
-		{name: "two sources", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "two sources", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/2": get(t, s, "offsets/2") + "\n" + `{"pays":{"0":1}}`}
 		}, want: []string{"offsets/2", "2 sources"}},
-		{name: "two sources, version 2", from: "spark/v2", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "two sources, version 2", from: "spark/v2", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/1": get(t, s, "offsets/1") + "\n" + `1:{"pays":{"0":1}}`}
 		}, want: []string{"offsets/1", "2 sources"}},
-		{name: "state", objects: func(*testing.T, checkpoint.Store) map[string]string {
+		{name: "state", objects: func(*testing.T, objectstore.Store) map[string]string {
 			return map[string]string{"state/0/0/3.delta": "x"}
 		}, want: []string{"with state", "state/0/0/3.delta"}},
-		{name: "a newer format", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "a newer format", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/2": "v3" + get(t, s, "offsets/2")[2:]}
 		}, want: []string{"offsets/2", "version 3"}},
-		{name: "no offsets yet", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "no offsets yet", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/2": "v1\n" + metadata(t, s) + "\n-"}
 		}, want: []string{"offsets/2", "no offsets"}},
-		{name: "a symbolic offset", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "a symbolic offset", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/2": "v1\n" + metadata(t, s) + "\n" + `{"orders":{"0":-1}}`}
 		}, want: []string{"offsets/2", "orders-0", "-1"}},
-		{name: "an offset that is no whole number", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "an offset that is no whole number", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/2": "v1\n" + metadata(t, s) + "\n" + `{"orders":{"0":1e3}}`}
 		}, want: []string{"offsets/2", "1e3"}},
-		{name: "an offset beyond 64 bits", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "an offset beyond 64 bits", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/2": "v1\n" + metadata(t, s) + "\n" + `{"orders":{"0":9223372036854775808}}`}
 		}, want: []string{"offsets/2", "9223372036854775808"}},
 		{name: "the plan before is missing", remove: "offsets/1", want: []string{"offsets/2", "offsets/1 is missing"}},
 		{name: "the marker before is missing", remove: "commits/1", want: []string{"offsets/2", "no commits/1", "newest is commits/0"}},
-		{name: "a control batch", from: "spark/v2", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "a control batch", from: "spark/v2", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/1": strings.Replace(get(t, s, "offsets/1"), `"conf"`, `"controlBatchInfo":{"operationType":"x"},"conf"`, 1)}
 		}, want: []string{"offsets/1", "control batch"}},
-		{name: "version 2 without source id", from: "spark/v2", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "version 2 without source id", from: "spark/v2", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/1": strings.Replace(get(t, s, "offsets/1"), "\n0:", "\n", 1)}
 		}, want: []string{"offsets/1", "source id"}},
-		{name: "a setting that is no string", objects: func(t *testing.T, s checkpoint.Store) map[string]string {
+		{name: "a setting that is no string", objects: func(t *testing.T, s objectstore.Store) map[string]string {
 			return map[string]string{"offsets/2": strings.Replace(get(t, s, "offsets/2"), `"200"`, `200`, 1)}
 		}, want: []string{"offsets/2", "spark.sql.shuffle.partitions"}},
-		{name: "a source pinned in a newer format", objects: func(*testing.T, checkpoint.Store) map[string]string {
+		{name: "a source pinned in a newer format", objects: func(*testing.T, objectstore.Store) map[string]string {
 			return map[string]string{"sources/0/0": "\x00v2\n{}"}
 		}, want: []string{"sources/0/0", "version 2"}},
 	} {
@@ -230,11 +231,11 @@ var realSpark = []string{"spark/real-4.2.0", "spark/real-4.2.0-log-v2"}
 
 // copied is a folder of testdata as it lies there: the checksums that Spark wrote beside its files have names that only a
 // file system can hold.
-func copied(t *testing.T, name string) checkpoint.Store {
+func copied(t *testing.T, name string) objectstore.Store {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ckpt")
 	noError(t, os.CopyFS(dir, os.DirFS(filepath.Join(testdata, name))))
-	s, err := checkpoint.NewLocal(dir)
+	s, err := objectstore.NewLocal(dir)
 	noError(t, err)
 	return s
 }

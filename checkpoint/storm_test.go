@@ -9,7 +9,8 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
-	"sluice/checkpoint/storetest"
+	"sluice/objectstore"
+	"sluice/objectstore/storetest"
 	"sluice/offsets"
 )
 
@@ -55,7 +56,7 @@ func (tt *toyTable) check(end int64) error {
 // toyRun is the order of steps of a real run, without anything that a real run is for: table, commits, offsets are read
 // in this order; a plan is written, the table looked at, committed to, and the batch marked; two entries are kept.
 type toyRun struct {
-	store  checkpoint.Store
+	store  objectstore.Store
 	table  *toyTable
 	script *storetest.Script
 	end    int64
@@ -143,7 +144,7 @@ func (r *toyRun) finish(ctx context.Context, log *checkpoint.Log, plan *batch.Pl
 }
 
 // settled runs until nothing is left, and judges.
-func settled(ctx context.Context, m *checkpoint.Memory, table *toyTable, end int64) error {
+func settled(ctx context.Context, m *objectstore.Memory, table *toyTable, end int64) error {
 	if err := (&toyRun{store: m, table: table, script: storetest.NewScript(-1, 0), end: end}).do(ctx); err != nil {
 		return fmt.Errorf("the last run: %w", err)
 	}
@@ -168,7 +169,7 @@ func TestStormOfCrashes(t *testing.T) {
 		schedules := 0
 		hit := map[string]bool{}
 		twice(func(first, second *storetest.Script) {
-			m, table := checkpoint.NewMemory("m"), &toyTable{batch: batch.None}
+			m, table := objectstore.NewMemory("m"), &toyTable{batch: batch.None}
 			_ = (&toyRun{store: &storetest.Faults{Store: m, Script: first}, table: table, script: first, end: 14}).do(ctx)
 			_ = (&toyRun{store: &storetest.Faults{Store: m, Script: second}, table: table, script: second, end: 20}).do(ctx)
 			if err := settled(ctx, m, table, 23); err != nil {
@@ -219,7 +220,7 @@ func twice(try func(first, second *storetest.Script)) {
 
 // stalled runs other before its effect at, once.
 type stalled struct {
-	checkpoint.Store
+	objectstore.Store
 	at, n int
 	other func()
 }
@@ -231,12 +232,12 @@ func (s *stalled) pass() {
 	s.n++
 }
 
-func (s *stalled) PutIfAbsent(ctx context.Context, key string, data []byte) (checkpoint.Version, error) {
+func (s *stalled) PutIfAbsent(ctx context.Context, key string, data []byte) (objectstore.Version, error) {
 	s.pass()
 	return s.Store.PutIfAbsent(ctx, key, data)
 }
 
-func (s *stalled) PutIfMatch(ctx context.Context, key string, data []byte, version checkpoint.Version) (checkpoint.Version, error) {
+func (s *stalled) PutIfMatch(ctx context.Context, key string, data []byte, version objectstore.Version) (objectstore.Version, error) {
 	s.pass()
 	return s.Store.PutIfMatch(ctx, key, data, version)
 }
@@ -251,7 +252,7 @@ func (s *stalled) Delete(ctx context.Context, keys ...string) error {
 func zombies(ctx context.Context, naive bool) (wrong, all int, first error) {
 	for _, limit := range []int{1, 2, 3, 0} {
 		for at := 0; ; at++ {
-			m, table := checkpoint.NewMemory("m"), &toyTable{batch: batch.None, naive: naive}
+			m, table := objectstore.NewMemory("m"), &toyTable{batch: batch.None, naive: naive}
 			never := storetest.NewScript(-1, 0)
 			s := &stalled{Store: m, at: at, other: func() {
 				_ = (&toyRun{store: m, table: table, script: never, end: 30, limit: limit}).do(ctx)

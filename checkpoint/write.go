@@ -3,11 +3,13 @@ package checkpoint
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"sluice/batch"
+	"sluice/objectstore"
 )
 
 // WritePlan makes a plan durable and sets its Hash; a plan without Nonce gets one. Fenced if the batch has another plan
@@ -30,7 +32,7 @@ func (l *Log) writePlan(ctx context.Context, plan *batch.Plan) error {
 		return err
 	}
 	if plan.Nonce == "" {
-		plan.Nonce = newNonce()
+		plan.Nonce = rand.Text()
 	}
 	text, err := marshalPlan(plan, before)
 	if err != nil {
@@ -40,8 +42,8 @@ func (l *Log) writePlan(ctx context.Context, plan *batch.Plan) error {
 		return err
 	}
 	key := planKey(plan.Batch)
-	_, err = PutOwned(ctx, l.store, key, text)
-	if errors.Is(err, ErrConflict) {
+	_, err = objectstore.PutOwned(ctx, l.store, key, text)
+	if errors.Is(err, objectstore.ErrConflict) {
 		return l.rival(ctx, plan.Batch, err)
 	}
 	if err != nil {
@@ -101,7 +103,7 @@ func (l *Log) confirm(ctx context.Context, key string, want []byte) error {
 	if err == nil && bytes.Equal(there, want) {
 		return nil
 	}
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, objectstore.ErrNotFound) {
 		return err
 	}
 	found := "does not have it any more"
@@ -136,8 +138,8 @@ func (l *Log) writeCommit(ctx context.Context, n int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = PutOwned(ctx, l.store, markerKey(n), text)
-	if errors.Is(err, ErrConflict) {
+	_, err = objectstore.PutOwned(ctx, l.store, markerKey(n), text)
+	if errors.Is(err, objectstore.ErrConflict) {
 		return &batch.Fault{Class: batch.Fenced, Message: fmt.Sprintf("batch %d has been marked as done by another program", n), Err: err, Hint: "nothing to do: the batch is in the table; do not run Spark and sluice on one checkpoint at the same time"}
 	}
 	if err != nil {
@@ -153,7 +155,7 @@ func (l *Log) planned(ctx context.Context, n int64) (*entry, error) {
 		return l.tail, nil
 	}
 	e, _, err := l.readPlan(ctx, n)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, objectstore.ErrNotFound) {
 		return blank(), nil
 	}
 	return e, err

@@ -256,7 +256,7 @@ func TestWhatIsWrongAroundARunIsToldInTime(t *testing.T) {
 	q.run(t)
 	holdLock(t, filepath.Join(q.checkpoint(), ".lock"))
 	all.Go(func() { // as if a run had been stopped while it held the lock
-		o := q.do(t, "run").fails(11, "the checkpoint is locked", fmt.Sprintf("pid %d", os.Getpid()), "hangs or was stopped")
+		o := q.do(t, "run").fails(11, "the folder is locked", fmt.Sprintf("pid %d", os.Getpid()), "hangs or was stopped")
 		if ms := o.last("summary")["durationMs"].(float64); ms > float64(soon.Milliseconds()) {
 			t.Errorf("a checkpoint that is locked: took %v ms", ms)
 		}

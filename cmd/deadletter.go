@@ -1,28 +1,25 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/apache/iceberg-go/catalog"
 	"github.com/urfave/cli/v2"
 
 	"sluice/batch"
-	"sluice/job"
 	"sluice/lakesink"
 	"sluice/offsets"
 	"sluice/progress"
-	"sluice/verify"
 )
 
-const flagRecord = "record"
+const (
+	flagRecord = "record"
+	flagDryRun = "dry-run"
+)
 
 func (p *process) deadLetterCommand() *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag { return slices.Concat(jobFlags(), outputFlags(), more) }
@@ -39,7 +36,7 @@ func (p *process) deadLetterCommand() *cli.Command {
 			{Name: "replay", Usage: "decode the dead letters again, as the job is now, and add those that are rows to the table, each once", Action: p.replayDeadLetters,
 				Description: "What cannot be read stays a dead letter, and the dead letters stay where they are. It may be repeated, also after it was killed: what is in the table is not added again.\n" +
 					"It waits for the lease as a run does, and ends with exit code 11 while a run is active.",
-				Flags: flags()},
+				Flags: flags(&cli.BoolFlag{Name: flagDryRun, Usage: "decode and count only, and write nothing: what would become rows, and why the rest would not"})},
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -48,82 +45,6 @@ func (p *process) deadLetterCommand() *cli.Command {
 			return cli.ShowSubcommandHelp(c)
 		},
 	}
-}
-
-// deadLetters connects to the tables of a query's dead letters.
-func (p *process) deadLetters(c *cli.Context) (*pipeline, *progress.DeadLetters, error) {
-	if err := p.begin(c); err != nil {
-		return nil, nil, err
-	}
-	j, err := p.loadJob(c, job.ForSink|job.ForCheckpoint)
-	if err != nil {
-		return nil, nil, err
-	}
-	line, err := connect(c.Context, j, job.ForSink|job.ForCheckpoint)
-	if err != nil {
-		return line, nil, cause(c.Context, err)
-	}
-	found := &progress.DeadLetters{Query: j.Name, Tables: []string{}, ByTopic: []progress.DeadLetterCount{}, ByReason: []progress.DeadLetterCount{}, ByBatch: []progress.DeadLetterCount{}, Newest: []progress.DeadLetterPlace{}}
-	if found.QueryID, err = line.log.Query(c.Context); err != nil {
-		return line, nil, cause(c.Context, err)
-	}
-	if found.QueryID == "" {
-		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: "the checkpoint has no query", Hint: "check checkpoint, or run sluice run first"}
-	}
-	identity, err := line.log.Identity(c.Context)
-	if err != nil {
-		return line, nil, cause(c.Context, err)
-	}
-	found.Tables = append(found.Tables, verify.LetterTables(identity)...)
-	if err := p.tellGone(c.Context, line, found.Tables); err != nil {
-		return line, nil, cause(c.Context, err)
-	}
-	if name := j.Value.DeadLetters; name != "" && !slices.Contains(found.Tables, name) {
-		found.Tables = append(found.Tables, name)
-	}
-	if len(found.Tables) == 0 {
-		return line, nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters", j.Name), Hint: "set deadLetter.table, and value.onMalformed to deadLetter: docs/formats.md says more"}
-	}
-	return line, found, nil
-}
-
-// tellGone says which of the tables that the query has put dead letters into are not there any more, so that nobody takes
-// what is left for all of them.
-func (p *process) tellGone(ctx context.Context, line *pipeline, tables []string) error {
-	for _, name := range tables {
-		_, err := line.deadLetters(name).Load(ctx)
-		switch {
-		case isNoTable(err):
-			fmt.Fprintf(p.stderr, "sluice: the table of dead letters %s is gone, and the dead letters that this query put there with it: bring it back to see and to replay them\n", name)
-		case err != nil:
-			return err
-		}
-	}
-	return nil
-}
-
-func isNoTable(err error) bool {
-	return errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace)
-}
-
-// eachLetter visits the dead letters of a query in all its tables. A table that is not there yet, or any more, has none.
-func (l *pipeline) eachLetter(ctx context.Context, of *progress.DeadLetters, parts lakesink.LetterParts, visit func(table string, letter *lakesink.Letter) (more bool, err error)) error {
-	for _, name := range of.Tables {
-		more := true
-		err := l.deadLetters(name).Letters(ctx, parts, func(letter *lakesink.Letter) (_ bool, err error) {
-			if letter.Query == of.QueryID {
-				more, err = visit(name, letter)
-			}
-			return more, err
-		})
-		if isNoTable(err) {
-			continue
-		}
-		if err != nil || !more {
-			return err
-		}
-	}
-	return nil
 }
 
 func (p *process) listDeadLetters(c *cli.Context) error {
@@ -138,31 +59,27 @@ func (p *process) listDeadLetters(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	topics, reasons, batches := map[string]int64{}, map[string]int64{}, map[int64]int64{}
-	newest := newestPlaces{limit: limit}
+	rows, err := p.letterRows(c.Context, line, found, func() (lakesink.Places, error) { return line.letterPlaces(c.Context, found) })
+	if err != nil {
+		return cause(c.Context, err)
+	}
+	if !rows.known {
+		found.shown.Replayed = -1
+	}
+	tally := letterTally{topics: counts[string]{}, reasons: counts[string]{}, batches: counts[int64]{}, newest: newestPlaces{limit: limit}}
 	err = line.eachLetter(c.Context, found, lakesink.LetterReasons, func(table string, letter *lakesink.Letter) (bool, error) {
-		found.DeadLetters++
-		topics[letter.Topic]++
-		reasons[letter.Class]++
-		batches[letter.Batch]++
-		newest.add(placeOf(table, letter))
+		tally.add(found.shown, rows, table, letter)
 		return true, c.Context.Err()
 	})
 	if err != nil {
 		return cause(c.Context, err)
 	}
-	found.ByTopic, found.ByReason = counted(topics), counted(reasons)
-	for _, n := range slices.Backward(slices.Sorted(maps.Keys(batches))) {
-		if found.ByBatch = append(found.ByBatch, progress.DeadLetterCount{Of: strconv.FormatInt(n, 10), DeadLetters: batches[n]}); len(found.ByBatch) == mostBatches {
-			break
-		}
+	tally.into(found.shown)
+	if err := progress.Write(p.stdout, p.json, found.shown); err != nil {
+		return err
 	}
-	found.Newest = append(found.Newest, newest.places...)
-	return progress.Write(p.stdout, p.json, found)
+	return found.stop
 }
-
-// mostBatches bounds how many batches are listed.
-const mostBatches = 20
 
 func limitOf(c *cli.Context) (int, error) {
 	n := c.Int(flagLimit)
@@ -170,43 +87,6 @@ func limitOf(c *cli.Context) (int, error) {
 		return 0, &usage{fmt.Errorf("--%s %d is out of range", flagLimit, n), fmt.Sprintf("use a number from 1 to %d", mostRows)}
 	}
 	return n, nil
-}
-
-func placeOf(table string, l *lakesink.Letter) progress.DeadLetterPlace {
-	return progress.DeadLetterPlace{Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Reason: l.Class, Error: l.Error, Batch: l.Batch, Table: table}
-}
-
-// counted is the most frequent first.
-func counted(counts map[string]int64) []progress.DeadLetterCount {
-	all := []progress.DeadLetterCount{}
-	for of, n := range counts {
-		all = append(all, progress.DeadLetterCount{Of: of, DeadLetters: n})
-	}
-	slices.SortFunc(all, func(a, b progress.DeadLetterCount) int {
-		return cmp.Or(cmp.Compare(b.DeadLetters, a.DeadLetters), cmp.Compare(a.Of, b.Of))
-	})
-	return all
-}
-
-// newestPlaces keeps the dead letters of the newest batches.
-type newestPlaces struct {
-	limit  int
-	places []progress.DeadLetterPlace
-}
-
-func compareNewest(a, b progress.DeadLetterPlace) int {
-	return cmp.Or(cmp.Compare(b.Batch, a.Batch), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(b.Offset, a.Offset))
-}
-
-// add takes a place in where it is among the newest, and reports whether it is.
-func (n *newestPlaces) add(p progress.DeadLetterPlace) bool {
-	at, _ := slices.BinarySearchFunc(n.places, p, compareNewest)
-	if at == n.limit {
-		return false
-	}
-	n.places = slices.Insert(n.places, at, p)
-	n.places = n.places[:min(len(n.places), n.limit)]
-	return true
 }
 
 // record is one record that somebody wants to see.
@@ -231,6 +111,24 @@ func recordsOf(c *cli.Context) (map[record]bool, error) {
 	return wanted, nil
 }
 
+func placesOf(wanted map[record]bool) lakesink.Places {
+	all := lakesink.Places{}
+	for at := range wanted {
+		all.Add(at.TopicPartition, at.offset)
+	}
+	return all
+}
+
+// letterPlaces are the places of a query's dead letters.
+func (l *pipeline) letterPlaces(ctx context.Context, of *letterSet) (lakesink.Places, error) {
+	all := lakesink.Places{}
+	err := l.eachLetter(ctx, of, lakesink.LetterPlaces, func(_ string, letter *lakesink.Letter) (bool, error) {
+		all.Add(letter.TopicPartition, letter.Offset)
+		return true, ctx.Err()
+	})
+	return all, err
+}
+
 func (p *process) showDeadLetters(c *cli.Context) error {
 	line, found, err := p.deadLetters(c)
 	if line != nil {
@@ -249,13 +147,17 @@ func (p *process) showDeadLetters(c *cli.Context) error {
 		}
 	}
 	asked := len(wanted)
+	rows, err := p.letterRows(c.Context, line, found, func() (lakesink.Places, error) { return placesOf(wanted), nil })
+	if err != nil {
+		return cause(c.Context, err)
+	}
 	err = line.eachLetter(c.Context, found, lakesink.WholeLetters, func(table string, letter *lakesink.Letter) (bool, error) {
 		at := record{letter.TopicPartition, letter.Offset}
 		if !wanted[at] {
 			return true, c.Context.Err()
 		}
 		delete(wanted, at)
-		return len(wanted) > 0, progress.Write(p.stdout, p.json, wholeLetter(table, letter))
+		return len(wanted) > 0, progress.Write(p.stdout, p.json, wholeLetter(rows.placeOf(table, letter), letter))
 	})
 	if err != nil {
 		return cause(c.Context, err)
@@ -266,21 +168,21 @@ func (p *process) showDeadLetters(c *cli.Context) error {
 			names = append(names, fmt.Sprintf("%s@%d", at.TopicPartition, at.offset))
 		}
 		slices.Sort(names)
-		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("%d of %d records are no dead letters of query %s: %s", len(names), asked, found.Query, strings.Join(names, ", ")),
+		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("%d of %d records are no dead letters of query %s: %s", len(names), asked, found.shown.Query, strings.Join(names, ", ")),
 			Hint: "sluice deadletter ls lists the newest that are there"}
 	}
-	return nil
+	return found.stop
 }
 
 // newestRecords are the newest dead letters, as many as are asked for.
-func (l *pipeline) newestRecords(c *cli.Context, of *progress.DeadLetters) (map[record]bool, error) {
+func (l *pipeline) newestRecords(c *cli.Context, of *letterSet) (map[record]bool, error) {
 	limit, err := limitOf(c)
 	if err != nil {
 		return nil, err
 	}
 	newest, wanted := newestPlaces{limit: limit}, map[record]bool{}
 	err = l.eachLetter(c.Context, of, lakesink.LetterPlaces, func(table string, letter *lakesink.Letter) (bool, error) {
-		newest.add(placeOf(table, letter))
+		newest.add((&letterRows{}).placeOf(table, letter))
 		return true, c.Context.Err()
 	})
 	for _, p := range newest.places {
@@ -289,8 +191,8 @@ func (l *pipeline) newestRecords(c *cli.Context, of *progress.DeadLetters) (map[
 	return wanted, err
 }
 
-func wholeLetter(table string, l *lakesink.Letter) *progress.DeadLetter {
-	d := &progress.DeadLetter{DeadLetterPlace: placeOf(table, l), Key: l.Key, Value: l.Value, Headers: []progress.PeekHeader{}, Query: l.QueryName}
+func wholeLetter(at progress.DeadLetterPlace, l *lakesink.Letter) *progress.DeadLetter {
+	d := &progress.DeadLetter{DeadLetterPlace: at, Key: l.Key, Value: l.Value, Headers: []progress.PeekHeader{}, Query: l.QueryName}
 	if l.TimestampMs != -1 {
 		d.Timestamp = &progress.Timestamp{Time: time.UnixMilli(l.TimestampMs)}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sluice/checkpoint"
+	"sluice/objectstore"
 )
 
 // lettered is a pipeline whose malformed records are dead letters.
@@ -162,7 +163,7 @@ func TestDeadLettersAreListedShownAndReplayed(t *testing.T) {
 	listed := p.letter(t, "ls", "--limit", "2").wants(0).last("deadletters")
 	newest := listed["newest"].([]any)
 	if got, want := fmt.Sprint(listed["deadLetters"], listed["byTopic"], listed["byReason"], listed["byBatch"]),
-		"4 [map[deadLetters:4 of:orders]] [map[deadLetters:3 of:type] map[deadLetters:1 of:syntax]] [map[deadLetters:1 of:1] map[deadLetters:3 of:0]]"; got != want {
+		"4 [map[deadLetters:4 of:orders replayed:0]] [map[deadLetters:3 of:type replayed:0] map[deadLetters:1 of:syntax replayed:0]] [map[deadLetters:1 of:1 replayed:0] map[deadLetters:3 of:0 replayed:0]]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if first, second := at(newest[0], "offset"), at(newest[1], "offset"); len(newest) != 2 || first != 4.0 || second != 3.0 || at(newest[1], "table") != "ops.dead" || at(newest[1], "batch") != 0.0 {
@@ -187,10 +188,24 @@ func TestDeadLettersAreListedShownAndReplayed(t *testing.T) {
 
 	p.letter(t, "replay").wants(0).has("replay", "deadLetters", 4, "rows", 0, "before", 0, "still", 4, "reasons.type", 3)
 	mended := p.with("--set", "value.json.numbersInText=true")
-	mended.letter(t, "replay").wants(0).has("replay", "deadLetters", 4, "rows", 2, "before", 0, "still", 2, "reasons.syntax", 1, "reasons.format", 1, "table", tableOfTests)
+	mended.letter(t, "replay", "--dry-run").wants(0).has("replay", "dryRun", true, "deadLetters", 4, "rows", 2, "before", 0, "still", 2, "reasons.syntax", 1, "snapshot", 0)
+	p.proves(t, "proved", 1)
+	p.letter(t, "ls").wants(0).has("deadletters", "replayed", 0, "unfinished", 0)
+	mended.letter(t, "replay").wants(0).has("replay", "dryRun", false, "deadLetters", 4, "rows", 2, "before", 0, "still", 2, "reasons.syntax", 1, "reasons.format", 1, "table", tableOfTests)
 	mended.letter(t, "replay").wants(0).has("replay", "rows", 0, "before", 2, "still", 2)
 	p.proves(t, "proved", 3).has("verify", "replayed", 2, "deadLetters", 4, "deadLettersFound", 4)
 	p.wantsShown(t, []string{"a", "kafka_offset"}, "1 0", "2 1", "4 4")
+	listed = p.letter(t, "ls").wants(0).last("deadletters")
+	newest = listed["newest"].([]any)
+	if got, want := fmt.Sprint(listed["replayed"], listed["byTopic"], listed["byReason"], listed["byBatch"]),
+		"2 [map[deadLetters:4 of:orders replayed:2]] [map[deadLetters:3 of:type replayed:2] map[deadLetters:1 of:syntax replayed:0]] [map[deadLetters:1 of:1 replayed:1] map[deadLetters:3 of:0 replayed:1]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if at(newest[0], "replayed") != true || at(newest[1], "replayed") != false || at(newest[3], "replayed") != true {
+		t.Errorf("got %v", newest)
+	}
+	p.letter(t, "show", "--record", "orders-0@1").wants(0).has("deadletter", "replayed", true)
+	p.letter(t, "show", "--record", "orders-0@2").wants(0).has("deadletter", "replayed", false)
 	k.say(t, `{"a":5}`)
 	p.run(t)
 	p.proves(t, "proved", 4)
@@ -202,7 +217,7 @@ func TestAReplayWaitsForTheRunThatIsActive(t *testing.T) {
 	p := lettered(t, k, "a INT")
 	k.say(t, `{`)
 	p.run(t)
-	store, err := checkpoint.OpenStore(t.Context(), p.checkpoint())
+	store, err := objectstore.Open(t.Context(), p.checkpoint())
 	if err != nil {
 		t.Fatal(err)
 	}

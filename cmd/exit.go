@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"sluice/batch"
-	"sluice/checkpoint"
 	"sluice/job"
+	"sluice/objectstore"
 	"sluice/runner"
 )
 
@@ -33,7 +33,7 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &signal):
 		return signal.code
-	case errors.As(err, &typed), job.IsJobError(err), errors.Is(err, checkpoint.ErrURL):
+	case errors.As(err, &typed), job.IsJobError(err), errors.Is(err, objectstore.ErrURL):
 		return exitUsage
 	case errors.Is(err, runner.ErrInterrupted):
 		return exitTerminated

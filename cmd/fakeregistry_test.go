@@ -47,6 +47,13 @@ func (r *schemaRegistry) register(subject, kind, text string, references ...map[
 	return id
 }
 
+// guid gives a schema a GUID as well, in its usual form.
+func (r *schemaRegistry) guid(id int, guid string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.schemas[guid] = r.schemas[fmt.Sprint(id)]
+}
+
 func (r *schemaRegistry) fail(down bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +72,7 @@ func (r *schemaRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case r.down:
 		http.Error(w, `{"error_code":50003,"message":"no leader"}`, http.StatusServiceUnavailable)
 		return
-	case len(parts) == 3 && parts[0] == "schemas" && parts[1] == "ids":
+	case len(parts) == 3 && parts[0] == "schemas" && (parts[1] == "ids" || parts[1] == "guids"):
 		body = r.schemas[parts[2]]
 	case len(parts) == 4 && parts[0] == "subjects" && parts[2] == "versions" && parts[3] == "latest":
 		body = r.subjects[parts[1]]

@@ -84,6 +84,13 @@ func (b budget) withLetters(j *job.Job) budget {
 	return b
 }
 
+// onTheWay is how much of the dead letters for a topic may wait for an answer, of all workers together: each is there as a
+// record, in its batch, and in the request.
+func (b budget) onTheWay() int64 { return max(leastOnTheWay, b.letters*int64(b.workers)/3) }
+
+// leastOnTheWay is a batch of Kafka's own size, and a bit.
+const leastOnTheWay = 1 << 20
+
 // beforeFiles is what of a worker's memory its reader takes.
 func beforeFiles(fetch int64) int64 { return readerBytes + fetchFactor*(fetch-minFetchBytes) }
 

@@ -28,6 +28,32 @@ func rowsOf(o *outcome) []any {
 	return rows
 }
 
+// A record that is malformed is told with its place and shown as nulls, also where the records have room in several batches
+// only.
+func TestPeekingAtRowsOfManyColumnsTellsWhichAreMalformed(t *testing.T) {
+	k := embedded(t, "orders")
+	var values []string
+	for i := range 300 {
+		values = append(values, "{}")
+		if i == 250 {
+			values[i] = `{"c1":"x"}`
+		}
+	}
+	for _, v := range values {
+		k.produced = append(k.produced, &kgo.Record{Topic: "orders", Value: []byte(v)})
+	}
+	k.produce(t, k.produced...)
+	var ddl []string
+	for i := range 1000 {
+		ddl = append(ddl, fmt.Sprintf("c%d BIGINT", i))
+	}
+	o := call(t, nil, append([]string{"sluice", "peek", "--output", "json"}, append(k.flags(), "--limit", "300", "--columns", "kafka_offset", "--value-format", "json", "--value-schema", strings.Join(ddl, ", "))...)...).wants(0)
+	found, _ := o.last("peek")["malformed"].([]any)
+	if len(rowsOf(o)) != 300 || len(found) != 1 || at(found[0], "offset") != 250.0 {
+		t.Errorf("got %d rows, malformed %v", len(rowsOf(o)), found)
+	}
+}
+
 // places are partition/offset of rows in their order.
 func places(rows []any) string {
 	var all []string

@@ -179,17 +179,20 @@ func (t *tail) last(ctx context.Context, r offsets.Range, rows int) ([]tailRow, 
 		}
 		t.faults = map[int]*progress.PeekFault{}
 		decoded, err := t.decoder.Decode(records)
+		for before := 0; err == nil && decoded != nil; decoded, err = decoded.Next() {
+			fresh := t.rows(decoded, before, max(0, decoded.Rows-rows))
+			kept = slices.Concat(kept, fresh)
+			kept = kept[max(0, len(kept)-rows):]
+			before += decoded.Rows // every record is a row here
+		}
 		if err != nil {
 			return nil, fmt.Errorf("decode %s: %w", r, err)
 		}
-		fresh := t.rows(decoded, max(0, decoded.Rows-rows))
-		kept = slices.Concat(kept, fresh)
-		kept = kept[max(0, len(kept)-rows):]
 	}
 }
 
-// rows copies the chosen columns of the rows at and after from.
-func (t *tail) rows(b *columns.Batch, from int) []tailRow {
+// rows copies the chosen columns of the rows at and after from; before them came so many rows of the same records.
+func (t *tail) rows(b *columns.Batch, before, from int) []tailRow {
 	var rows []tailRow
 	schema := t.decoder.Schema()
 	for i := from; i < b.Rows; i++ {
@@ -197,7 +200,7 @@ func (t *tail) rows(b *columns.Batch, from int) []tailRow {
 		for _, c := range t.chosen {
 			row = append(row, cellOf(&b.Columns[c], schema[c].Type, i))
 		}
-		rows = append(rows, tailRow{row, t.faults[i]})
+		rows = append(rows, tailRow{row, t.faults[before+i]})
 	}
 	return rows
 }

@@ -18,7 +18,7 @@ func (p *process) planCommand() *cli.Command {
 		Name:  "plan",
 		Usage: "what the next run would read and write; changes nothing",
 		Description: "Reads broker, checkpoint and table as a run would, and prints what it would do first, which offsets the next batch has, and how many batches follow.\n" +
-			"With --adopt, --new-query or --lost-rows it shows what that choice would do. Where a run would stop, it says why, and ends with the run's exit code.",
+			"With --adopt, --new-query, --lost-rows or --lost-dead-letters it shows what that choice would do. Where a run would stop, it says why, and ends with the run's exit code.",
 		Flags:  slices.Concat(jobFlags(), outputFlags(), choiceFlags()),
 		Action: p.plan,
 	}
@@ -68,7 +68,7 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 		Notes: append(append([]string{}, o.Unused...), o.Remarks...), Blocked: o.View.Blocked(),
 		Tables: []progress.PlanTable{{Role: "main", Name: l.sink.TableName(), Exists: o.Table.Exists, UUID: o.Table.UUID, Location: o.Table.Location}}}
 	if t := o.DeadLetters; t != nil {
-		shown.Tables = append(shown.Tables, progress.PlanTable{Role: "deadLetters", Name: l.job.Value.DeadLetters, Exists: t.Exists, UUID: t.UUID, Location: t.Location})
+		shown.Tables = append(shown.Tables, progress.PlanTable{Role: "deadLetters", Name: l.job.Value.LetterPlace().String(), Exists: t.Exists, UUID: t.UUID, Location: t.Location})
 	}
 	if shown.Action, shown.Refusal = actionOf(o); shown.Refusal != nil {
 		return shown

@@ -160,6 +160,31 @@ func TestIDsInHeadersNeedNoColumnOfHeaders(t *testing.T) {
 	p.proves(t, "proved", 2)
 }
 
+// https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html: a header may carry the
+// GUID of a schema, which is the same in every registry.
+func TestAHeaderCarriesTheGUIDOfASchema(t *testing.T) {
+	t.Parallel()
+	k, r := embedded(t, "orders"), newSchemaRegistry(t)
+	id := r.register("orders-value", "AVRO", avroV1)
+	r.guid(id, "89791cf2-6fbd-4b9c-8b28-d695a40f5f1c")
+	carried := func(guid string) []kgo.RecordHeader {
+		return []kgo.RecordHeader{{Key: "__value_schema_id", Value: append([]byte{1}, guid...)}}
+	}
+	known := "\x89\x79\x1c\xf2\x6f\xbd\x4b\x9c\x8b\x28\xd6\x95\xa4\x0f\x5f\x1c"
+	k.produce(t, &kgo.Record{Topic: "orders", Value: datum(1, 1, "a"), Headers: carried(known)},
+		&kgo.Record{Topic: "orders", Value: datum(2, 0), Headers: carried(strings.Repeat("\x07", 16))},
+		&kgo.Record{Topic: "orders", Value: datum(3, 0), Headers: carried(known[:15])})
+	p := registered(t, k, r, "avro").with("--set", "value.onMalformed=deadLetter").into("ops.dead")
+	p.run(t).has("summary", "rows", 1, "deadLetters", 2)
+	p.wantsShown(t, []string{"id", "name"}, `1 "a"`)
+	got := p.letters(t, "kafka_offset", "error_class")
+	slices.Sort(got)
+	if want := []string{"1 | schema", "2 | framing"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.proves(t, "proved", 1)
+}
+
 func TestAvroAndProtobufWithSchemasOfTheJob(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"sluice/decode"
 	"sluice/lakesink"
 	"sluice/progress"
-	"sluice/verify"
+	"sluice/runner"
 )
 
 func (p *process) replayDeadLetters(c *cli.Context) error {
@@ -22,40 +22,51 @@ func (p *process) replayDeadLetters(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := lakesink.Unwritable(line.catalog); err != nil {
-		return err
+	if found.stop != nil {
+		return found.stop
 	}
-	held, _, err := line.lease.Acquire(c.Context)
+	var came *progress.DeadLetterReplay
+	if c.Bool(flagDryRun) {
+		came, err = line.replay(c.Context, found, true)
+	} else {
+		came, err = p.replayHeld(c.Context, line, found)
+	}
 	if err != nil {
 		return cause(c.Context, err)
-	}
-	came, err := line.replay(held, found)
-	if releaseErr := line.lease.Release(context.WithoutCancel(c.Context)); releaseErr != nil && err == nil {
-		fmt.Fprintf(p.stderr, "sluice: the lease was not released; the next run may have to wait for it to run out: %v\n", releaseErr)
-	}
-	if err != nil {
-		return cause(held, err)
 	}
 	return progress.Write(p.stdout, p.json, came)
 }
 
-// replay decodes the dead letters of a query again. The checkpoint is not touched: what is replayed is in the table's
-// ledger.
-func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progress.DeadLetterReplay, error) {
-	identity, err := l.log.Identity(ctx)
+// replayHeld replays under the lease.
+func (p *process) replayHeld(ctx context.Context, line *pipeline, found *letterSet) (*progress.DeadLetterReplay, error) {
+	if err := lakesink.Unwritable(line.catalog); err != nil {
+		return nil, err
+	}
+	held, _, err := line.lease.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
+	came, err := line.replay(held, found, false)
+	if releaseErr := line.lease.Release(context.WithoutCancel(ctx)); releaseErr != nil && err == nil {
+		fmt.Fprintf(p.stderr, "sluice: the lease was not released; the next run may have to wait for it to run out: %v\n", releaseErr)
+	}
+	if err != nil {
+		return nil, cause(held, err)
+	}
+	return came, nil
+}
+
+// replay decodes the dead letters of a query again. The checkpoint is not touched: what is replayed is in the table's
+// ledger. A dry one writes nothing.
+func (l *pipeline) replay(ctx context.Context, of *letterSet, dry bool) (*progress.DeadLetterReplay, error) {
 	uuids := map[string]string{}
-	if identity != nil {
-		uuids[""] = identity.Tables["main"]
-		for _, name := range verify.LetterTables(identity) {
-			uuids[name] = identity.Tables["deadLetters/"+name]
-		}
+	if of.identity != nil {
+		uuids[""] = of.identity.Tables["main"]
 	}
 	var from []*lakesink.Iceberg
-	for _, name := range of.Tables {
+	for _, name := range of.read {
 		from = append(from, l.deadLetters(name))
+		uuids[name] = runner.LettersUUID(batch.LetterPlace{Kind: batch.InTable, Name: name}, of.identity)
 	}
 	value, err := l.replayed(ctx, of)
 	if err != nil {
@@ -65,12 +76,12 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 	if err != nil {
 		return nil, err
 	}
-	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(),
+	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.shown.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(), DryRun: dry,
 		Decode: func(records *columns.Records) (*columns.Batch, error) { return decoder.Decode(records) }})
 	if err != nil {
 		return nil, err
 	}
-	came := &progress.DeadLetterReplay{Query: of.Query, QueryID: of.QueryID, DeadLetters: did.Letters, Before: did.Before, Rows: did.Rows, Still: did.Still,
+	came := &progress.DeadLetterReplay{Query: of.shown.Query, QueryID: of.shown.QueryID, DryRun: dry, DeadLetters: did.Letters, Before: did.Before, Rows: did.Rows, Still: did.Still,
 		Reasons: did.Misfits.Reasons, Examples: []progress.DeadLetterPlace{}, Table: l.sink.TableName(), Snapshot: did.Snapshot}
 	for _, e := range did.Misfits.Examples {
 		came.Examples = append(came.Examples, progress.DeadLetterPlace{Topic: e.Topic, Partition: e.Partition, Offset: e.Offset, Reason: e.Reason, Error: e.Text, Batch: batch.None})
@@ -81,11 +92,11 @@ func (l *pipeline) replay(ctx context.Context, of *progress.DeadLetters) (*progr
 // replayed is how the job reads values now, with the columns that the table has been given, but that whatever is no row
 // stays a dead letter: to make nulls of it would be to lose it. So does a record with a field that the table has no
 // column for, where such fields are to become columns: that is a run's work.
-func (l *pipeline) replayed(ctx context.Context, of *progress.DeadLetters) (batch.Value, error) {
+func (l *pipeline) replayed(ctx context.Context, of *letterSet) (batch.Value, error) {
 	if err := l.openRegistry(ctx); err != nil {
 		return batch.Value{}, err
 	}
-	t, err := l.sink.Table(ctx, of.QueryID)
+	t, err := l.sink.Table(ctx, of.shown.QueryID)
 	if err != nil {
 		return batch.Value{}, err
 	}
@@ -96,6 +107,6 @@ func (l *pipeline) replayed(ctx context.Context, of *progress.DeadLetters) (batc
 	if value.OnTombstone == "drop" {
 		value.OnTombstone = batch.DeadLetterPolicy
 	}
-	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, of.Tables[0]
+	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, of.shown.Tables[0]
 	return value, err
 }

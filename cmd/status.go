@@ -15,6 +15,7 @@ import (
 	"sluice/offsets"
 	"sluice/progress"
 	"sluice/runner"
+	"sluice/verify"
 )
 
 func (p *process) statusCommand() *cli.Command {
@@ -59,6 +60,7 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	s.Action, s.Refusal = actionOf(o)
 	s.Notes = append(s.Notes, o.Remarks...)
 	l.batches(s, o.Log, o.Table)
+	s.DeadLetters = l.statusLetters(o)
 	if err := l.history(ctx, s, o.Log); err != nil {
 		return nil, err
 	}
@@ -84,6 +86,29 @@ func (l *pipeline) batches(s *progress.Status, log *batch.LogState, table *batch
 	if log.Plan.Batch > log.Commit {
 		s.Uncommitted = &progress.StatusBatch{Batch: log.Plan.Batch, Planned: stamp(log.Plan.TimestampMs), Offsets: log.Plan.Offsets()}
 	}
+}
+
+// statusLetters is what the ledger of the rows says of dead letters, and where the identity and the job say that they go.
+func (l *pipeline) statusLetters(o *runner.Outlook) *progress.StatusLetters {
+	value := givenValue(&l.job.Value)
+	s := &progress.StatusLetters{Place: value.LetterPlace().String(), Before: []string{}}
+	for _, kind := range []batch.LetterKind{batch.InTable, batch.InTopic, batch.InPath} {
+		for _, name := range verify.LetterPlaces(o.Identity, kind) {
+			if place := (batch.LetterPlace{Kind: kind, Name: name}).String(); place != s.Place {
+				s.Before = append(s.Before, place)
+			}
+		}
+	}
+	if ledger := o.Table.Applied.Ledger; ledger != nil {
+		for _, a := range ledger.Accounts {
+			s.DeadLetters += a.DeadLetters
+			s.Replayed += a.Replayed
+		}
+	}
+	if s.Place == "" && len(s.Before) == 0 && s.DeadLetters == 0 {
+		return nil
+	}
+	return s
 }
 
 // history reads the lease, the newest run and the newest report.

@@ -11,8 +11,8 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 
 	"sluice/batch"
-	"sluice/checkpoint"
 	"sluice/lakesink"
+	"sluice/objectstore"
 )
 
 // The same refusal of a store means the same whether the checkpoint or the warehouse met it. The two packages know nothing of
@@ -54,7 +54,7 @@ func TestCheckpointAndWarehouseUnderstandAStoreAlike(t *testing.T) {
 }
 
 func writeCheckpoint(t *testing.T, endpoint string) error {
-	s, err := checkpoint.OpenStore(t.Context(), "s3://lake/state?region=us-east-1&use_path_style=true&anonymous=true&endpoint="+endpoint)
+	s, err := objectstore.Open(t.Context(), "s3://lake/state?region=us-east-1&use_path_style=true&anonymous=true&endpoint="+endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}

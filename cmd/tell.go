@@ -5,8 +5,8 @@ import (
 	"syscall"
 
 	"sluice/batch"
-	"sluice/checkpoint"
 	"sluice/job"
+	"sluice/objectstore"
 	"sluice/progress"
 )
 
@@ -55,8 +55,8 @@ func hintOf(err error) string {
 	if errors.As(err, &hinted) {
 		return hinted.Hint()
 	}
-	if errors.Is(err, checkpoint.ErrURL) {
-		return "correct the checkpoint's address: a folder, or s3://bucket/folder?region=…; credentials come from the environment or a profile, never from the address"
+	if errors.Is(err, objectstore.ErrURL) {
+		return "correct the address: a folder, or s3://bucket/folder?region=…; credentials come from the environment or a profile, never from the address"
 	}
 	return hintOfCode(exitCode(err))
 }

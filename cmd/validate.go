@@ -10,8 +10,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"sluice/checkpoint"
+	"sluice/decode"
 	"sluice/job"
 	"sluice/lakesink"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/progress"
 	"sluice/runner"
@@ -26,6 +28,7 @@ const (
 	checkCatalog    = "catalog"
 	checkTable      = "table"
 	checkWarehouse  = "warehouse"
+	checkLetters    = "deadLetters"
 	checkQuery      = "query"
 )
 
@@ -34,7 +37,7 @@ func (p *process) validateCommand() *cli.Command {
 		Name:  "validate",
 		Usage: "check the job, connections and permissions, without running",
 		Description: "Checks one after the other what a run needs: the job itself, the broker and its topics, the checkpoint's store, the catalog, the table, the warehouse,\n" +
-			"and whether checkpoint, table and topics fit together. Nothing is kept: in the checkpoint's store and where the table's files go, one small object is written\n" +
+			"the table of dead letters if there is one, and whether checkpoint, table and topics fit together. Nothing is kept: in the checkpoint's store and where the table's files go, one small object is written\n" +
 			"and removed again.\n\nThe exit code is that of the first check that failed.",
 		Flags:  slices.Concat(jobFlags(), outputFlags()),
 		Action: p.validate,
@@ -81,7 +84,12 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 		needs = nil
 	}
 	checks.do(checkWarehouse, func() (string, error) { return l.checkWarehouse(ctx) }, needs...)
-	checks.do(checkQuery, func() (string, error) { return l.checkQuery(ctx) }, checkKafka, checkCheckpoint, checkTable)
+	sound := []string{checkKafka, checkCheckpoint, checkTable}
+	if name := givenValue(&l.job.Value).DeadLetters; name != "" {
+		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, name) }, checkCatalog)
+		sound = append(sound, checkLetters)
+	}
+	checks.do(checkQuery, func() (string, error) { return l.checkQuery(ctx) }, sound...)
 }
 
 // checklist does checks and remembers the first failure.
@@ -157,7 +165,7 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkpoint.Try(ctx, l.store); err != nil {
+	if err := objectstore.Try(ctx, l.store, checkpoint.ProbePrefix); err != nil {
 		return "", err
 	}
 	if id == "" {
@@ -218,6 +226,28 @@ func (l *pipeline) checkWarehouse(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return "files can be written, read and removed in " + place, nil
+}
+
+// checkLetters asks for what a run needs of the table of dead letters: that it takes them, or can be made, and that files can
+// be written where it is.
+func (l *pipeline) checkLetters(ctx context.Context, name string) (string, error) {
+	s := l.deadLetters(name)
+	table, err := s.Table(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	state := " is not there yet; the first run creates it"
+	if table.Exists {
+		if err := s.Fits(ctx, runner.LetterColumns(decode.DeadLetterSchema())); err != nil {
+			return "", err
+		}
+		state = " takes the dead letters"
+	}
+	place, err := s.Probe(ctx, l.catalogOptions())
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s%s; files can be written, read and removed in %s", name, state, place), nil
 }
 
 // checkQuery asks what a run would do, or why it would refuse.

@@ -28,7 +28,7 @@ func givenValue(v *job.Value) batch.Value {
 		value.OnUnknownField = v.OnUnknownField
 	}
 	if value.Rejects() {
-		value.DeadLetters = v.DeadLetters
+		value.SendLetters(v.LetterPlace())
 	}
 	if v.Format == decode.FormatString {
 		return value

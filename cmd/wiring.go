@@ -17,8 +17,10 @@ import (
 	"sluice/decode"
 	"sluice/decode/registry"
 	"sluice/job"
+	"sluice/kafkasink"
 	"sluice/kafkasrc"
 	"sluice/lakesink"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
 )
@@ -31,10 +33,11 @@ type pipeline struct {
 	source  *kafkasrc.Source
 	catalog catalog.Catalog
 	sink    *lakesink.Iceberg
-	// letters are the tables of dead letters that were asked for.
+	// letters are the tables of dead letters that were asked for, topics the topics.
 	lettersMu sync.Mutex
 	letters   map[string]*lakesink.Iceberg
-	store     checkpoint.Store
+	topics    map[string]*kafkasink.Topic
+	store     objectstore.Store
 	log       *checkpoint.Log
 	lease     *checkpoint.Lease
 	// registry is nil where the job names none; decoders asks it.
@@ -85,7 +88,7 @@ func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error)
 }
 
 func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
-	if p.store, err = checkpoint.OpenStore(ctx, p.job.Checkpoint); err != nil {
+	if p.store, err = objectstore.Open(ctx, p.job.Checkpoint); err != nil {
 		return err
 	}
 	p.log = checkpoint.NewLog(p.store)
@@ -143,6 +146,33 @@ func (p *pipeline) deadLetters(table string) *lakesink.Iceberg {
 	return p.letters[table]
 }
 
+// letterSink is the sink of any place of dead letters.
+func (p *pipeline) letterSink(place batch.LetterPlace) runner.Sink {
+	switch place.Kind {
+	case batch.InTable:
+		return sink{p.deadLetters(place.Name)}
+	case batch.InTopic:
+		topic, err := p.deadLetterTopic(place.Name)
+		if err != nil {
+			return noSink{err}
+		}
+		return topicSink{topic}
+	}
+	return noSink{&batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("dead letters cannot go to %s in this version of sluice", place),
+		Hint: "set deadLetter.table or deadLetter.topic; a batch that was planned by another version is to be finished by that one"}}
+}
+
+// noSink is the sink of a place that there is none for. It fails whatever it is asked.
+type noSink struct{ why error }
+
+func (s noSink) Table(context.Context, string) (*batch.Table, error)           { return nil, s.why }
+func (s noSink) Create(context.Context, columns.Schema) error                  { return s.why }
+func (s noSink) Commit(context.Context, *batch.Commit) (*batch.Applied, error) { return nil, s.why }
+func (s noSink) Maintain(context.Context, *batch.Applied) error                { return s.why }
+func (s noSink) Write(context.Context, *batch.Task, string, columns.Schema) (runner.Writer, error) {
+	return nil, s.why
+}
+
 // readable refuses a warehouse or a table in which only sluice would find its files.
 func readable(j *job.Job) error {
 	var wrong []job.Problem
@@ -175,6 +205,9 @@ func (p *pipeline) close() {
 	if p.registry != nil {
 		p.registry.Close()
 	}
+	for _, topic := range p.topics {
+		topic.Close()
+	}
 	if closer, ok := p.catalog.(catalog.Closer); ok {
 		_ = closer.Close() // a catalog that was only read or whose commits were answered has nothing to lose
 	}
@@ -185,7 +218,7 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
 		Source: source{p.source}, Sink: sink{p.sink}, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
-		NewDecoder: p.newDecoder, DeadLetters: func(table string) runner.Sink { return sink{p.deadLetters(table)} }, DeadLetterSchema: decode.DeadLetterSchema(),
+		NewDecoder: p.newDecoder, DeadLetters: p.letterSink, DeadLetterSchema: decode.DeadLetterSchema(),
 		Widening: &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,

@@ -164,6 +164,17 @@ type Batch struct {
 	// few of them.
 	Reasons  map[string]int64
 	Examples []Example
+	// Rest makes the next of the batches that the same records become; nil with the last of them. Rows may be so much larger
+	// than the records that all of them at once would have no room: whoever takes this batch takes the others too.
+	Rest func() (*Batch, error)
+}
+
+// Next is the batch of Rest, nil after the last one. b is not valid any more then.
+func (b *Batch) Next() (*Batch, error) {
+	if b.Rest == nil {
+		return nil, nil
+	}
+	return b.Rest()
 }
 
 // Example is a record that is no row.

@@ -68,6 +68,28 @@ type Field struct {
 // Schema is the columns of a row in order.
 type Schema []Field
 
+// Weight is how many values of eight bytes a null of the type takes room for, at least 1.
+func (t *Type) Weight() int {
+	const largest = 1 << 30 // so that sums of weights cannot overflow
+	switch t.Kind {
+	case Struct:
+		sum := 0
+		for i := range t.Fields {
+			sum = min(sum+t.Fields[i].Type.Weight(), largest)
+		}
+		return max(1, sum)
+	case Fixed:
+		return max(1, min(t.Width/8, largest))
+	case UUID:
+		return 2
+	case Decimal:
+		if t.Precision > WideDecimal {
+			return 2
+		}
+	}
+	return 1
+}
+
 // MarshalText is String: kinds are words where they are stored.
 func (k Kind) MarshalText() ([]byte, error) {
 	if int(k) >= len(kindNames) || kindNames[k] == "" {

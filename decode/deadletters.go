@@ -44,13 +44,29 @@ type withDeadLetters struct {
 	letters columns.Batch
 }
 
-// Decode returns the rows of records, and the dead letters among them.
-func (d *withDeadLetters) Decode(records *columns.Records) (*columns.Batch, error) {
+// lettersOf makes of a Typed one that keeps what it rejects.
+func lettersOf(parser Parser, o TypedOptions) (*withDeadLetters, error) {
+	d := &withDeadLetters{}
+	d.letters.Columns = columns.Make(DeadLetterSchema())
+	o.Rejected = d.reject
+	var err error
+	if d.Typed, err = NewTyped(parser, o); err != nil {
+		return nil, err
+	}
+	d.rest, d.at.letters = d.slice, d.letters.Columns
+	return d, nil
+}
+
+// slice reads the next rows of the records in hand, and the dead letters among them.
+func (d *withDeadLetters) slice() (*columns.Batch, error) {
 	d.letters.Rows = 0
+	if columns.Held(d.letters.Columns) > keptBytes {
+		copy(d.letters.Columns, columns.Make(DeadLetterSchema()))
+	}
 	for i := range d.letters.Columns {
 		d.letters.Columns[i].Reset()
 	}
-	rows, err := d.Typed.Decode(records)
+	rows, err := d.Typed.slice()
 	if err != nil {
 		return nil, err
 	}

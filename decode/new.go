@@ -26,7 +26,7 @@ const (
 type Decoder interface {
 	// Schema is what Decode returns, the same on every call.
 	Schema() columns.Schema
-	// Decode returns the rows of records, valid until the next call.
+	// Decode returns the rows of records, or of the first of them, valid until the next call; Batch.Rest has the others.
 	Decode(records *columns.Records) (*columns.Batch, error)
 }
 
@@ -79,11 +79,8 @@ func (m Maker) newDecoder(value batch.Value, o TypedOptions) (Decoder, error) {
 		t.format = value.Format
 		return t, nil
 	}
-	d := &withDeadLetters{}
-	d.letters.Columns = columns.Make(DeadLetterSchema())
-	o.Rejected = d.reject
-	var err error
-	if d.Typed, err = NewTyped(s.parser, o); err != nil {
+	d, err := lettersOf(s.parser, o)
+	if err != nil {
 		return nil, err
 	}
 	d.format = value.Format
@@ -169,12 +166,12 @@ func (s *settings) word(setting, word string, known ...string) {
 
 // checkDeadLetters wants a place for the records that a policy sends to the dead letters.
 func (s *settings) checkDeadLetters() {
-	if s.value.DeadLetters != "" {
+	if s.value.LetterPlace() != (batch.LetterPlace{}) {
 		return
 	}
 	for _, policy := range []struct{ setting, word string }{{"onMalformed", s.value.OnMalformed}, {"onTombstone", s.value.OnTombstone}, {"onUnknownField", s.value.OnUnknownField}} {
 		if policy.word == batch.DeadLetterPolicy {
-			s.problem(policy.setting, errors.New("deadLetter needs deadLetter.table, the table that dead letters go to"))
+			s.problem(policy.setting, errors.New("deadLetter needs deadLetter.table or deadLetter.topic, the table or the topic that dead letters go to"))
 		}
 	}
 }

@@ -69,6 +69,9 @@ type Typed struct {
 	// width is how many of the schema's columns the parser fills.
 	width int
 	rows  columns.Batch
+	// at is where it stands in the records, rest what makes the batch that is next.
+	at   gauge
+	rest func() (*columns.Batch, error)
 	// own holds the memory of the columns that else alias the records; it is used when a record is left out.
 	own []columns.Array
 	// kept are the records that became rows.
@@ -82,8 +85,9 @@ type Typed struct {
 	// collector is the parser, if it is one.
 	collector collector
 	undecided error
-	// read says that the value of the record in hand was read.
+	// read says that the value of the record in hand was read; it has size bytes.
 	read bool
+	size int
 }
 
 // The columns about the record.
@@ -115,6 +119,7 @@ func NewTyped(parser Parser, o TypedOptions) (*Typed, error) {
 	}
 	t.rows.Columns = columns.Make(t.schema)
 	t.own = columns.Make(t.schema)
+	t.at.width, t.rest = columns.Width(t.schema[:t.width])+bytesPerRecord, t.slice
 	return t, nil
 }
 
@@ -173,51 +178,60 @@ func (t *Typed) check() error {
 // Schema is the parser's columns and those about the record.
 func (t *Typed) Schema() columns.Schema { return t.schema }
 
-// Decode reads the rows of records; some records may give none, and are counted. All is valid until the next call, and some of it aliases
-// the records.
+// Decode reads the rows of records, or of as many of them as have room in one batch, whose Rest goes on with the others.
+// Some records may give no row, and are counted. All is valid until the next call, and some of it aliases the records.
 //
 // A value that is null is a tombstone. A tombstone that should be kept as nulls is malformed if a column is required. A
 // value of no bytes is no tombstone; what it is the parser says.
 func (t *Typed) Decode(records *columns.Records) (*columns.Batch, error) {
-	for _, f := range t.framed {
-		clear(f.missing)
+	if err := t.begin(records); err != nil {
+		return nil, err
 	}
-	if (t.options.Headers || t.framed != nil) && records.Headers.Len != records.Rows {
-		return nil, fmt.Errorf("decode %s-%d: %d records come with %d header lists", records.Topic, records.Partition, records.Rows, records.Headers.Len)
-	}
+	return t.rest()
+}
+
+// slice reads the next rows of the records in hand.
+func (t *Typed) slice() (*columns.Batch, error) {
+	t.clear()
+	records, full := t.at.records, false
 	typed := t.rows.Columns[:t.width]
-	for i := range typed {
-		typed[i].Reset()
-	}
-	if t.readsKeys() {
-		t.rows.Columns[t.width].Reset()
-	}
-	t.kept = t.kept[:0]
-	t.rows.Nulled, t.rows.Dropped = 0, 0
-	t.rows.Bad, t.rows.Reasons, t.rows.Examples = 0, nil, t.rows.Examples[:0]
-	for row := range records.Rows {
-		for _, f := range t.framed {
-			f.carry(records, row)
-		}
-		keep, err := t.record(typed, records, row)
-		if keep && t.options.OnMalformed == Reject {
-			keep, err = t.timed(typed, records, row)
-		}
-		if err == nil && keep && t.read {
-			keep, err = t.collected(typed, records, row)
-		}
+	for t.at.next < records.Rows && !full {
+		row := t.at.next
+		keep, err := t.row(typed, records, row)
 		if err != nil {
 			return nil, err
 		}
 		if keep {
 			t.kept = append(t.kept, row)
 		}
+		t.at.next++
+		if t.at.left -= t.at.width + bytesPerByte*t.size; t.at.left <= 0 {
+			full = t.full()
+		}
+	}
+	if t.rows.Rest = nil; t.at.next < records.Rows {
+		t.rows.Rest = t.rest
 	}
 	t.rows.Rows = len(t.kept)
 	return &t.rows, t.describe(records)
 }
 
-// record reads one record and reports whether it became a row.
+// row reads one record, with all that can make it none, and reports whether it became a row.
+func (t *Typed) row(typed []columns.Array, records *columns.Records, row int) (bool, error) {
+	for _, f := range t.framed {
+		f.carry(records, row)
+	}
+	keep, err := t.record(typed, records, row)
+	if keep && t.options.OnMalformed == Reject {
+		keep, err = t.timed(typed, records, row)
+	}
+	if err == nil && keep && t.read {
+		keep, err = t.collected(typed, records, row)
+	}
+	return keep, err
+}
+
+// record reads value and key of one record and reports whether they became a row.
 func (t *Typed) record(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	nulled := t.rows.Nulled
 	t.read = false
@@ -232,6 +246,7 @@ func (t *Typed) record(typed []columns.Array, records *columns.Records, row int)
 // value reads the value of a record.
 func (t *Typed) value(typed []columns.Array, records *columns.Records, row int) (bool, error) {
 	value := records.Value.Bytes(row)
+	t.size = len(value)
 	if value == nil {
 		return t.tombstone(typed, records, row)
 	}

@@ -13,6 +13,7 @@ var fileProperties = []string{"ssl.truststore.location", "ssl.keystore.location"
 func (l *loading) derive() {
 	l.exclusive(subscribePath, patternPath, assignPath)
 	l.exclusive(startOffsetsPath, startTimePath)
+	l.exclusive(deadLetterPath, deadTopicPath)
 	j := l.job
 	if j.Value.Format == "json" {
 		l.exclusive(schemaPath, schemaFilePath)

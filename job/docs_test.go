@@ -56,8 +56,10 @@ Outside of it are, and come on top:
 
 - **Record batches larger than one Fetch asks for.** Brokers send a record batch whole, however large it is, and it is decompressed whole. While a worker has such a
   batch in hand it may take five times the batch's decompressed size besides: with batches of 20 MiB one worker was measured to take up to 84 MiB more than with small ones.
-  Arrays of short numbers are larger in columns than as text: a record of 17 MiB with nine million of them was measured to take 200 MiB besides.
   A batch of more than 128 MiB, decompressed, is not read at all (exit code 14).
+- **Single records of many MiB that are larger in columns than as bytes**, such as arrays of short numbers: five times what their columns take. With a BIGINT for each number of one digit these are four times as large as the record, with a
+  DECIMAL(38,0) eight times: a record of 17 MiB of them was measured to take 220 and 560 MiB besides. The columns of a record take at most 16 MiB and 24 times its size: one that would take more, since it leaves out so many values, is malformed (size).
+  The rows of small records are inside, however wide the schema is: they are decoded and written a megabyte at a time.
 - **Fetches larger than the share**, if ` + "`max.partition.fetch.bytes` and `fetch.max.bytes`" + ` ask for them: four bytes a worker for each byte more.
 - ` + "`verify`" + `, which holds up to two bytes for each row of the table.
 `

@@ -33,6 +33,7 @@ var samples = map[string][2]string{
 	maxBadPath:                        {"10", "20"},
 	maxBadRatioPath:                   {"0.01", "0.5"},
 	deadLetterPath:                    {"ops.dead", "ops.other"},
+	deadTopicPath:                     {"orders-dead", "orders-other"},
 	"value.onTombstone":               {"keep", "drop"},
 	"value.onUnknownField":            {"ignore", "fail"},
 	"value.includeRawValue":           {"false", "true"},
@@ -86,7 +87,7 @@ func sampled(t *testing.T, path, value string) *Job {
 	if isSelection(path) {
 		delete(base, subscribePath)
 	}
-	if strings.HasPrefix(path, "value.") || strings.HasPrefix(path, "key.") || path == deadLetterPath {
+	if strings.HasPrefix(path, "value.") || strings.HasPrefix(path, "key.") || path == deadLetterPath || path == deadTopicPath {
 		base[formatPath], base[schemaPath] = "json", "a INT"
 	}
 	if path == maxBadPath || path == maxBadRatioPath {

@@ -80,9 +80,9 @@ type Value struct {
 	// OnMalformed is fail, null or deadLetter, OnTombstone keep, drop or deadLetter, OnUnknownField ignore, fail or
 	// deadLetter.
 	OnMalformed, OnTombstone, OnUnknownField string
-	// DeadLetters is the table that those policies send records to, namespace.table in the catalog of the sink; empty if
-	// none is given.
-	DeadLetters string
+	// DeadLetters is the table that those policies send records to, namespace.table in the catalog of the sink,
+	// DeadLetterTopic a topic of the cluster that is read; at most one is given.
+	DeadLetters, DeadLetterTopic string
 	// MaxBadRecords and MaxBadRatio bound the malformed records of a batch, as a number and as a part of its records from 0
 	// to 1; 0 is no bound.
 	MaxBadRecords   int64
@@ -97,6 +97,11 @@ type Value struct {
 	Key RecordKey
 
 	file string
+}
+
+// LetterPlace is where those policies send records to; the zero value if none is given.
+func (v *Value) LetterPlace() batch.LetterPlace {
+	return (&batch.Value{DeadLetters: v.DeadLetters, DeadLetterTopic: v.DeadLetterTopic}).LetterPlace()
 }
 
 // RecordKey is how the bytes of a record's key become the column kafka_key.

@@ -106,17 +106,3 @@ func TestTheNearestIsNearOrNothing(t *testing.T) {
 		}
 	}
 }
-
-func TestDistanceCountsEdits(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"name", "nmae", 1}, {"table", "tabel", 1}, {"kitten", "sitting", 3}, {"retain", "retain", 0}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("%s, %s: got %d, want %d", c.a, c.b, got, c.want)
-		}
-		if got := distance(c.b, c.a); got != c.want {
-			t.Errorf("%s, %s: got %d, want %d", c.b, c.a, got, c.want)
-		}
-	}
-}

@@ -50,6 +50,7 @@ const (
 	maxBadPath        = "value.maxBadRecords"
 	maxBadRatioPath   = "value.maxBadRatio"
 	deadLetterPath    = "deadLetter.table"
+	deadTopicPath     = "deadLetter.topic"
 	waitPath          = "run.wait"
 	leasePath         = "run.lease"
 )
@@ -141,15 +142,15 @@ var keys = []*Key{
 		Class: NextBatch, Default: "fail", Allowed: []string{"fail", "null", "deadLetter"}, also: []string{"mode", "badRecords", "onError", "errors.tolerance"},
 		Doc: "What becomes of a record that is no row of the schema. `fail` ends the run with exit code 14, naming record and reason, before anything of its batch is in the table. " +
 			"`null` makes a row whose columns are null but for the `kafka_` ones, and counts it; no column may be `NOT NULL` then. " +
-			"`deadLetter` puts the record, with the reason, into the table `deadLetter.table`."}),
+			"`deadLetter` puts the record, with the reason, into the table `deadLetter.table` or the topic `deadLetter.topic`."}),
 	key(onTombstonePath, func(j *Job) *string { return &j.Value.OnTombstone }, oneOf("keep", "drop", "deadLetter"), Key{
 		Class: NextBatch, Default: "keep", Allowed: []string{"keep", "drop", "deadLetter"}, also: []string{"tombstones"},
 		Doc: "What becomes of a record without a value. `keep` makes a row of nulls of it, which is malformed if a column is `NOT NULL`; `drop` leaves it out, and counts it; " +
-			"`deadLetter` puts it into `deadLetter.table`."}),
+			"`deadLetter` puts it where `onMalformed` would."}),
 	key(onUnknownPath, func(j *Job) *string { return &j.Value.OnUnknownField }, oneOf("ignore", "fail", "deadLetter", "addColumn"), Key{
 		Class: NextBatch, Default: "ignore", Allowed: []string{"ignore", "fail", "deadLetter", "addColumn"}, also: []string{"unknownFields"},
 		Doc: "What becomes of a record with a field that the schema does not have, at whatever depth. `ignore` leaves the field out; with `fail` the record is malformed; " +
-			"`deadLetter` puts it into `deadLetter.table`, whatever `onMalformed` says. " +
+			"`deadLetter` puts it into the table or the topic, whatever `onMalformed` says. " +
 			"`addColumn` adds a column to the table, and is the one setting with which sluice alters it: columns of `value.schema` that the table lacks are added too, types widened, columns made optional."}),
 	key(maxBadPath, func(j *Job) *int64 { return &j.Value.MaxBadRecords }, limit(1), Key{
 		Class: NextBatch, Default: none, Unit: "records", also: []string{"badRecordsLimit"},
@@ -219,9 +220,13 @@ var keys = []*Key{
 		Class: Free, Flag: "schema-registry-url", also: []string{"schema.registry.url", "schemaRegistryUrl", "registryUrl"},
 		Doc: "Where the registry is, such as `https://registry:8081`; several with commas, of which the first that answers is asked. It may move, if it knows the same ids afterwards."}),
 	key(deadLetterPath, func(j *Job) *string { return &j.Value.DeadLetters }, tableName, Key{
-		Class: NextBatch, also: []string{"deadLetterTable", "badRecordsPath", "deadLetterQueue", "dlq", "deadLetter.topic", "deadLetter.path"},
+		Class: NextBatch, also: []string{"deadLetterTable", "badRecordsPath", "deadLetter.path"},
 		Doc: "The table for records that a policy sends to `deadLetter`, in the catalog of the sink; created if it is not there. Several queries may share one. " +
-			"In this version dead letters go to a table only, not to files or a topic."}),
+			"`deadLetter.table` or `deadLetter.topic`, not both."}),
+	key(deadTopicPath, func(j *Job) *string { return &j.Value.DeadLetterTopic }, topicName, Key{
+		Class: NextBatch, also: []string{"deadLetterTopic", "deadLetterQueue", "dlq", "errors.deadletterqueue.topic.name"},
+		Doc: "A topic for such records instead, in the cluster that is read; created if it is not there and the cluster allows it. Each is there at least once, not exactly once as in a table: " +
+			"docs/formats.md says what that means and which headers it has. A topic that the query reads is refused."}),
 
 	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop"), Key{
 		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop"}, Flag: "catalog-type",

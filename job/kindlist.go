@@ -91,6 +91,9 @@ func splitList(t term, want string) ([]term, []fault) {
 
 var topicNames = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 
+// topicName is one topic.
+var topicName = words("topic", "the name of a topic, such as orders-dead", func(s string) (string, error) { return s, checkTopic(s) })
+
 // checkTopic holds Kafka's rule for names of topics.
 func checkTopic(name string) error {
 	switch {

@@ -198,6 +198,24 @@ func (s *Source) selectsTopic(topic string) bool {
 	return true
 }
 
+// names says whether the subscription is known to read the topic.
+func (s *Source) names(topic string) bool {
+	return s.selection() != "" && s.selectsTopic(topic)
+}
+
+// selection is the key that says what is read, empty if there is none.
+func (s *Source) selection() string {
+	switch {
+	case len(s.Subscribe) > 0:
+		return subscribePath
+	case s.SubscribePattern != "":
+		return patternPath
+	case len(s.Assign) > 0:
+		return assignPath
+	}
+	return ""
+}
+
 func (l *loading) checkCatalog() {
 	catalog := &l.job.Sink.Iceberg.Catalog
 	remote := catalog.Warehouse != "" && !isLocal(catalog.Warehouse)

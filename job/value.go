@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ func formatsFor(path string) (format string, formats []string) {
 	switch path {
 	case schemaPath, schemaFilePath, onUnknownPath, framingPath, subjectPath:
 		return formatPath, []string{"json", "avro", "protobuf"}
-	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, "value.includeRawValue":
+	case onMalformedPath, onTombstonePath, maxBadPath, maxBadRatioPath, deadLetterPath, deadTopicPath, "value.includeRawValue":
 		return formatPath, []string{"string", "json", "avro", "protobuf"}
 	case messagePath:
 		return formatPath, []string{"protobuf"}
@@ -89,8 +90,15 @@ func (l *loading) checkBadRecords() {
 			l.report(at, path, "means nothing with "+onMalformedPath+" fail, which bears no malformed record: leave it out, or set "+onMalformedPath+" to deadLetter or null")
 		}
 	}
-	if v.DeadLetters != "" && v.DeadLetters == l.job.Sink.Iceberg.Table {
+	switch rows := l.job.Sink.Iceberg.Table; {
+	case v.DeadLetters == "":
+	case v.DeadLetters == rows:
 		l.report(l.touched[deadLetterPath], deadLetterPath, "is the table of the rows: want another one")
+	case strings.EqualFold(v.DeadLetters, rows):
+		l.report(l.touched[deadLetterPath], deadLetterPath, fmt.Sprintf("differs from the table of the rows, %s, in capitals alone: many catalogs take both for one table; want another name", rows))
+	}
+	if topic := v.DeadLetterTopic; topic != "" && l.job.Source.names(topic) {
+		l.report(l.touched[deadTopicPath], deadTopicPath, fmt.Sprintf("is read by this query (%s), which would read its own dead letters again and again: want a topic that it does not read", l.job.Source.selection()))
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"sluice/batch"
+	"sluice/spelling"
+	"sluice/tlsfile"
 )
 
 // settings is what the client properties come to.
@@ -18,7 +20,7 @@ type settings struct {
 	seeds           []string
 	clientID        string
 	tls             bool
-	files           tlsFiles
+	files           tlsfile.Files
 	requestTimeout  time.Duration
 	backoff         time.Duration
 	metadataMaxAge  time.Duration
@@ -50,12 +52,12 @@ var properties = map[string]property{
 	"fetch.max.bytes":                       {set: setFetchBytes, doc: "how much one Fetch asks for; the smaller of this and the next"},
 	"max.partition.fetch.bytes":             {set: setFetchBytes, doc: "the same"},
 	"ssl.truststore.type":                   {set: setPEM, doc: "`PEM`"},
-	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.trustFile }), doc: "a PEM file with the certificates to trust; those of the system if it is not given"},
-	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.trustPEM }), doc: "the certificates themselves, in PEM"},
+	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.Trust }), doc: "a PEM file with the certificates to trust; those of the system if it is not given"},
+	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.TrustPEM }), doc: "the certificates themselves, in PEM"},
 	"ssl.keystore.type":                     {set: setPEM, doc: "`PEM`"},
-	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.keyFile }), doc: "a PEM file with this client's certificate chain and its private key, not encrypted"},
-	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.chainPEM }), doc: "the certificate chain itself, in PEM"},
-	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.keyPEM }), doc: "the private key itself, in PEM; a secret"},
+	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.Key }), doc: "a PEM file with this client's certificate chain and its private key, not encrypted"},
+	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.ChainPEM }), doc: "the certificate chain itself, in PEM"},
+	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.KeyPEM }), doc: "the private key itself, in PEM; a secret"},
 	"ssl.endpoint.identification.algorithm": {set: setEndpointCheck, doc: "`https`, which is the default; an empty text turns the check of the host name off"},
 }
 
@@ -132,7 +134,7 @@ func readClient(client map[string]string) (settings, []PropertyFault) {
 			faults = append(faults, *f)
 		}
 	}
-	if first := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "ssl.") }); !s.tls && s.files != (tlsFiles{}) {
+	if first := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "ssl.") }); !s.tls && s.files != (tlsfile.Files{}) {
 		faults = append(faults, PropertyFault{Name: names[first], Message: "has no effect, since security.protocol is not SSL"})
 	}
 	return s, faults
@@ -158,9 +160,7 @@ func unknownProperty(name string) *PropertyFault {
 	}
 	f := &PropertyFault{Name: name, Message: "is unknown to sluice"}
 	known := slices.Concat(slices.Collect(maps.Keys(properties)), slices.Collect(maps.Keys(refused)))
-	if near := nearest(name, known); len(near) > 0 {
-		f.Nearest = near[0]
-	}
+	f.Nearest = spelling.Best(name, known, max(1, len(name)/3))
 	return f
 }
 
@@ -245,20 +245,6 @@ func setFetchBytes(s *settings, value string) error {
 	return nil
 }
 
-func setPEM(_ *settings, value string) error {
-	if value != "PEM" {
-		return errors.New("want PEM; keytool -exportcert -rfc and openssl pkcs12 turn JKS and PKCS12 into PEM")
-	}
-	return nil
-}
+func setPEM(_ *settings, value string) error { return tlsfile.CheckType(value) }
 
-func setEndpointCheck(s *settings, value string) error {
-	switch strings.ToLower(value) {
-	case "https":
-	case "":
-		s.files.anyHost = true
-	default:
-		return errors.New("want https, or an empty text, which turns the check of the host name off")
-	}
-	return nil
-}
+func setEndpointCheck(s *settings, value string) error { return s.files.CheckHost(value) }

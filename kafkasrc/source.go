@@ -82,33 +82,18 @@ func (s *Source) connect(ctx context.Context) error {
 }
 
 func (s *Source) clientOptions() ([]kgo.Opt, error) {
+	options, err := s.settings.connection(s.limits)
+	if err != nil {
+		return nil, err
+	}
 	fetchBytes := int32(s.options.FetchBytes)
-	options := []kgo.Opt{
-		kgo.SeedBrokers(s.settings.seeds...),
-		kgo.ClientID(s.settings.clientID),
+	return append(options,
 		kgo.WithHooks(s.dials),
-		kgo.DialTimeout(s.limits.Connect),
-		kgo.RequestTimeoutOverhead(s.settings.requestTimeout),
-		kgo.MetadataMaxAge(s.settings.metadataMaxAge),
-		kgo.RetryBackoffFn(s.limits.backoff),
-		kgo.RetryTimeout(s.limits.Control),
 		kgo.FetchMaxBytes(fetchBytes),
 		kgo.FetchMaxPartitionBytes(fetchBytes),
 		// What a batch may be, and room for the rest of an answer.
 		kgo.BrokerMaxReadBytes(int32(min(math.MaxInt32, s.options.MaxBatchBytes+s.options.FetchBytes+64<<10))),
-		kgo.DisableClientMetrics(),
-	}
-	if s.settings.connectionsIdle > 0 {
-		options = append(options, kgo.ConnIdleTimeout(s.settings.connectionsIdle))
-	}
-	if s.settings.tls {
-		config, err := s.settings.files.config()
-		if err != nil {
-			return nil, &batch.Fault{Class: batch.NotSetUp, Message: "read the keys and certificates for Kafka", Err: err, Hint: "Mend the ssl properties of source.kafka, or the files they name."}
-		}
-		options = append(options, kgo.DialTLSConfig(config))
-	}
-	return options, nil
+	), nil
 }
 
 // Close ends all connections. Readers must be closed before.

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"sluice/offsets"
+	"sluice/spelling"
 )
 
 // found is what the subscription matches.
@@ -187,8 +188,8 @@ func (s *Source) notThere(ctx context.Context, missing []offsets.TopicPartition)
 			continue
 		}
 		line := "topic " + tp.Topic + " does not exist"
-		if near := nearest(tp.Topic, s.topicNames(ctx)); len(near) > 0 {
-			line += " (there is " + strings.Join(near, ", ") + ")"
+		if near := spelling.Nearest(tp.Topic, s.topicNames(ctx), max(1, len(tp.Topic)/3)); len(near) > 0 {
+			line += " (there is " + strings.Join(near[:min(len(near), 3)], ", ") + ")"
 		}
 		told = append(told, line)
 	}

@@ -16,8 +16,10 @@ import (
 	"testing"
 
 	"github.com/apache/iceberg-go/catalog"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"sluice/batch"
+	"sluice/objectstore/answer"
 )
 
 func open(t *testing.T, o CatalogOptions) (catalog.Catalog, error) {
@@ -161,7 +163,7 @@ func TestErrorsOfTheWorldHaveAClassAndAHint(t *testing.T) {
 		{awsStatus(401), batch.NotSetUp, "credentials"},
 		{awsStatus(403), batch.NotSetUp, "credentials"},
 		{awsStatus(301), batch.NotSetUp, "region"},
-		{credentialsError{errors.New("no role")}, batch.NotSetUp, "give credentials"},
+		{noRole(), batch.NotSetUp, "give credentials"},
 		{awsError("SlowDown"), batch.Failed, "run again"},
 		{errors.New("anything"), batch.Failed, "run again"},
 		{&batch.Fault{Class: batch.DataLoss, Hint: "its own"}, batch.DataLoss, "its own"},
@@ -174,6 +176,12 @@ func TestErrorsOfTheWorldHaveAClassAndAHint(t *testing.T) {
 	if got := explain("do it", context.Canceled); batch.ClassOf(got) != batch.Failed || batch.HintOf(got) != "" {
 		t.Errorf("a cancellation is not the world's fault: %v", got)
 	}
+}
+
+// noRole is the error of a provider that finds no credentials.
+func noRole() error {
+	_, err := answer.Credentials(aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return aws.Credentials{}, errors.New("no role") })).Retrieve(context.Background())
+	return err
 }
 
 type awsError string

@@ -78,7 +78,7 @@ func (d *deal) standing(t *table.Table) (applied *batch.Applied, there bool, err
 		return applied, true, o.landed(t)
 	}
 	switch n := c.Plan.Batch; {
-	case c.DeadLetters == nil && c.Plan.Accepted.Covers(applied): // somebody has decided about exactly this state
+	case c.Decision().Covers(applied): // somebody has decided about exactly this state
 	case applied.RolledBack:
 		return nil, false, d.rolledBack(applied)
 	case applied.Batch == n && c.Plan.Is(applied.Plan) && len(d.offers) == 0:

@@ -20,7 +20,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sluice/batch"
-	"sluice/s3answer"
+	"sluice/objectstore/answer"
 )
 
 func notSetUp(message, hint string, err error) error {
@@ -35,7 +35,7 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	class, hint := meaning(err)
-	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: s3answer.CauseFirst(err)}
+	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: answer.CauseFirst(err)}
 }
 
 // late adds the bound that was reached to an error of a context that ended by it: libraries only say that it ended.
@@ -106,7 +106,7 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 		class, hint = sqliteMeaning(db.Code())
 		return class, hint, hint != ""
 	}
-	if class, hint, ok = s3Meaning(err); ok {
+	if class, hint, ok = cloudMeaning(err); ok {
 		return class, hint, true
 	}
 	if gcerrors.Code(err) == gcerrors.PermissionDenied {

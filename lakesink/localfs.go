@@ -167,8 +167,8 @@ func (d durableFS) Remove(name string) error { return d.LocalFS.Remove(localPath
 func (d durableFS) Stat(name string) (fs.FileInfo, error) { return d.LocalFS.Stat(localPath(name)) }
 
 // localPath is the path that a file: address or a plain name stands for. An escape in an address may be one of a URI, as
-// iceberg-go writes the place of a table, or part of a name, as all engines take it and as folders of partitions have it: what
-// is there decides, and for what is not, the folders that are. Names are as they stand where nothing tells.
+// iceberg-go writes the place of a table, or part of a name, as all engines take it: of each folder, what is there decides. Of
+// what is not there, a folder of a partition, name=value, is named as it stands, since its value was escaped when it was named.
 func localPath(name string) string {
 	rest, ok := strings.CutPrefix(name, "file://")
 	if !ok {
@@ -180,21 +180,29 @@ func localPath(name string) string {
 		return rest
 	case u.Host != "" || u.Path == rest:
 		return u.Path
-	case depth(u.Path) > depth(rest):
-		return u.Path
 	}
-	return rest
+	path := ""
+	for _, part := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
+		path += "/" + localName(path, part)
+	}
+	return path
 }
 
-// depth is how much of a path is there.
-func depth(path string) int {
-	for path != "" && path != "/" && path != "." {
-		if _, err := os.Lstat(path); err == nil {
-			return len(strings.Split(path, "/"))
-		}
-		path = filepath.Dir(path)
+// localName is a name in a folder, of which an address has part.
+func localName(folder, part string) string {
+	plain, err := url.PathUnescape(part)
+	if err != nil || plain == part || isThere(folder+"/"+part) {
+		return part
 	}
-	return 0
+	if strings.Contains(part, "=") && !isThere(folder+"/"+plain) {
+		return part
+	}
+	return plain
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // isLocal reports whether an address is one of the local file system. A path may hold anything, a % that begins no escape too.

@@ -15,13 +15,13 @@ func TestAnEscapeInAnAddressIsWhatIsThere(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]string{
-		"/plain/time=22%3A31/x":              "/plain/time=22%3A31/x", // a folder that is made
-		"/two%20words/data/time=22%3A31/x":   "/two words/data/time=22:31/x",
-		"/two%20words/data":                  "/two words/data",
-		"/nothing%20there":                   "/nothing%20there",
-		"/plain/100%/x":                      "/plain/100%/x", // no escape
-		"/plain/without/any":                 "/plain/without/any",
-		"/plain/%E6%97%A5/%25/..%2F..%2Fetc": "/plain/%E6%97%A5/%25/..%2F..%2Fetc",
+		"/plain/time=22%3A31/x":            "/plain/time=22%3A31/x", // a folder that is made
+		"/two%20words/data/time=22%3A31/x": "/two words/data/time=22%3A31/x",
+		"/two%20words/data":                "/two words/data",
+		"/nothing%20there/a":               "/nothing there/a",
+		"/plain/100%/x":                    "/plain/100%/x", // no escape
+		"/plain/without/any":               "/plain/without/any",
+		"/plain/p=%E6%97%A5/q=..%2F..":     "/plain/p=%E6%97%A5/q=..%2F..",
 	} {
 		if got := localPath("file://" + dir + address); got != dir+want {
 			t.Errorf("%s is %s, want %s", address, got, dir+want)

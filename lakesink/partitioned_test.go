@@ -155,18 +155,18 @@ func TestEveryKindOfPartitionIsCommittedAndRead(t *testing.T) {
 		if err := s.Create(context.Background(), schema); err != nil {
 			t.Fatalf("%s: %v", term, err)
 		}
-		rows := rowtest.RandomRows(rng, schema, 50)
+		rows := rowtest.RandomRows(rng, schema, 12)
 		for i := range rows {
 			rows[i][0] = int64(i)
 		}
 		writeRows(t, s, schema, 0, rowtest.Build(schema, rows))
-		writeRows(t, s, schema, 1, rowtest.Build(schema, rows[:20]))
+		writeRows(t, s, schema, 1, rowtest.Build(schema, rows[:5]))
 		seen := map[int64]int{}
 		for _, row := range scan(t, load(t, c), table.WithSelectedFields("n")) {
 			seen[row[0].(int64)]++
 		}
 		for i := range rows {
-			if want := 1 + max(0, min(1, 20-i)); seen[int64(i)] != want {
+			if want := 1 + max(0, min(1, 5-i)); seen[int64(i)] != want {
 				t.Errorf("%s: row %d is there %d times, want %d", term, i, seen[int64(i)], want)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,39 +15,83 @@ import (
 	"sluice/offsets"
 )
 
-// places are offsets by partition, in compressed bitmaps.
-type places map[offsets.TopicPartition]*roaring64.Bitmap
+// Places are offsets by partition, in compressed bitmaps.
+type Places map[offsets.TopicPartition]*roaring64.Bitmap
 
-func (p places) add(tp offsets.TopicPartition, offset int64) {
+// Add puts a record in; one that is in already stays.
+func (p Places) Add(tp offsets.TopicPartition, offset int64) {
 	if p[tp] == nil {
 		p[tp] = roaring64.New()
 	}
 	p[tp].Add(uint64(offset))
 }
 
-func (p places) has(tp offsets.TopicPartition, offset int64) bool {
+// Has says whether a record is in.
+func (p Places) Has(tp offsets.TopicPartition, offset int64) bool {
 	return p[tp] != nil && p[tp].Contains(uint64(offset))
 }
 
-func (p places) count(tp offsets.TopicPartition) int64 {
+// Count is the number of records of a partition.
+func (p Places) Count(tp offsets.TopicPartition) int64 {
 	if p[tp] == nil {
 		return 0
 	}
 	return int64(p[tp].GetCardinality())
 }
 
-func (p places) total() (n int64) {
+// Total is the number of all.
+func (p Places) Total() (n int64) {
 	for tp := range p {
-		n += p.count(tp)
+		n += p.Count(tp)
 	}
 	return n
 }
 
-// presentIn finds those of the places that the table has rows of. Files whose statistics say that they have none are not
-// opened.
-func (p places) presentIn(ctx context.Context, t *table.Table) (places, error) {
-	there := places{}
-	if p.total() == 0 {
+// Replayed finds which of some dead letters of a query are rows of the table: those that a replay has decoded. Only
+// partitions are searched that have any by the ledger, no file is opened whose statistics say that it has none, and the
+// search, which begins with the newest files, ends when as many are found as the ledger counts. A table that is not there
+// is as in Load.
+func (i *Iceberg) Replayed(ctx context.Context, query string, letters Places) (Places, error) {
+	for attempt := 1; ; attempt++ {
+		t, err := i.Load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		applied, err := appliedOf(t, query)
+		if err != nil {
+			return nil, i.unreadable(err)
+		}
+		wanted, most := letters.replayed(applied.Ledger)
+		there, err := wanted.presentIn(ctx, t, most)
+		switch {
+		case err == nil:
+			return there, nil
+		case !isGone(err) || attempt == reloads: // else maintenance took what this reading refers to
+			return nil, explain(fmt.Sprintf("search table %s for dead letters that are rows", i.TableName()), err)
+		}
+	}
+}
+
+// replayed are those of the places that are in partitions of which a ledger says that some were replayed, and how many.
+func (p Places) replayed(ledger *batch.Ledger) (some Places, n int64) {
+	some = Places{}
+	for tp, set := range p {
+		if ledger != nil && ledger.Accounts[tp].Replayed > 0 {
+			some[tp] = set
+			n += ledger.Accounts[tp].Replayed
+		}
+	}
+	return some, n
+}
+
+// noBound is for presentIn.
+const noBound = math.MaxInt64
+
+// presentIn finds those of the places that the table has rows of, at most so many. Files whose statistics say that they
+// have none are not opened.
+func (p Places) presentIn(ctx context.Context, t *table.Table, most int64) (Places, error) {
+	there := Places{}
+	if p.Total() == 0 {
 		return there, nil
 	}
 	names := []string{letterTopic, letterPartition, letterOffset}
@@ -63,12 +108,13 @@ func (p places) presentIn(ctx context.Context, t *table.Table) (places, error) {
 		return !p.mayBeIn(task.File, ids[letterPartition], ids[letterOffset])
 	}
 	err := eachBatch(ctx, t, names, 64<<10, skip, func(rows arrow.RecordBatch) (bool, error) {
-		return true, p.intersect(rows, there)
+		err := p.intersect(rows, there)
+		return there.Total() < most, err
 	})
 	return there, err
 }
 
-func (p places) intersect(rows arrow.RecordBatch, there places) error {
+func (p Places) intersect(rows arrow.RecordBatch, there Places) error {
 	cells := map[string]arrow.Array{}
 	for i, f := range rows.Schema().Fields() {
 		cells[f.Name] = rows.Column(i)
@@ -81,9 +127,9 @@ func (p places) intersect(rows arrow.RecordBatch, there places) error {
 	}
 	for i := range int(rows.NumRows()) {
 		tp := offsets.TopicPartition{Topic: topics.Value(i), Partition: int32(partitions(i))}
-		if p.has(tp, at(i)) {
+		if p.Has(tp, at(i)) {
 			tp.Topic = string([]byte(tp.Topic)) // it outlives the columns
-			there.add(tp, at(i))
+			there.Add(tp, at(i))
 		}
 	}
 	return nil
@@ -101,7 +147,7 @@ func wholes(a arrow.Array) (func(int) int64, bool) {
 }
 
 // mayBeIn says whether a file's bounds allow any of the places. Unknown bounds allow all.
-func (p places) mayBeIn(file iceberg.DataFile, partitionID, offsetID int) bool {
+func (p Places) mayBeIn(file iceberg.DataFile, partitionID, offsetID int) bool {
 	partitions, offsets := boundsOf(file, partitionID), boundsOf(file, offsetID)
 	for tp, set := range p {
 		if partitions.excludes(int64(tp.Partition)) {

@@ -12,11 +12,11 @@ import (
 
 // A file is opened only if its statistics allow one of the places; without statistics always.
 func TestFilesThatCannotHaveAPlaceAreNotOpened(t *testing.T) {
-	wanted := places{}
+	wanted := Places{}
 	for _, o := range []int64{0, 50, 51, 900} {
-		wanted.add(offsets.TopicPartition{Topic: "t", Partition: 2}, o)
+		wanted.Add(offsets.TopicPartition{Topic: "t", Partition: 2}, o)
 	}
-	wanted.add(offsets.TopicPartition{Topic: "t", Partition: 5}, 7)
+	wanted.Add(offsets.TopicPartition{Topic: "t", Partition: 5}, 7)
 	const partitionID, offsetID = 3, 4
 	for name, c := range map[string]struct {
 		partitions, offsets [2]int64
@@ -69,19 +69,19 @@ func TestATableThatCannotSayWhichRecordsItHasIsAskedNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := places{}
-	p.add(offsets.TopicPartition{Topic: topic}, 1)
-	_, err = p.presentIn(t.Context(), reading)
+	p := Places{}
+	p.Add(offsets.TopicPartition{Topic: topic}, 1)
+	_, err = p.presentIn(t.Context(), reading, noBound)
 	wantClass(t, err, batch.Inconsistent, "no column "+letterTopic)
 }
 
 func TestPlacesAreKeptByPartition(t *testing.T) {
-	p := places{}
+	p := Places{}
 	a, b := offsets.TopicPartition{Topic: "a"}, offsets.TopicPartition{Topic: "b"}
-	p.add(a, 1)
-	p.add(a, 1)
-	p.add(b, 2)
-	if !p.has(a, 1) || p.has(a, 2) || p.has(b, 1) || p.count(a) != 1 || p.total() != 2 || p.count(offsets.TopicPartition{Topic: "c"}) != 0 {
+	p.Add(a, 1)
+	p.Add(a, 1)
+	p.Add(b, 2)
+	if !p.Has(a, 1) || p.Has(a, 2) || p.Has(b, 1) || p.Count(a) != 1 || p.Total() != 2 || p.Count(offsets.TopicPartition{Topic: "c"}) != 0 {
 		t.Errorf("got %v", p)
 	}
 }

@@ -34,6 +34,8 @@ type ReplayOptions struct {
 	// Schema is the columns that Decode gives. Records that are no row are rejected, or left out, and counted there.
 	Schema columns.Schema
 	Decode func(*columns.Records) (*columns.Batch, error)
+	// DryRun decodes and counts, and writes nothing.
+	DryRun bool
 }
 
 // Replayed is what a replay came to.
@@ -76,7 +78,7 @@ type replay struct {
 	from    []*Iceberg
 	options ReplayOptions
 	// all are the places of the dead letters, newest the last batch that they are of; read once.
-	all    places
+	all    Places
 	newest int64
 	// added counts the new rows by partition, in the attempt in hand.
 	added  map[offsets.TopicPartition]int64
@@ -95,7 +97,7 @@ func (r *replay) try(ctx context.Context) (done bool, err error) {
 			return false, err
 		}
 	}
-	there, err := r.all.presentIn(ctx, t)
+	there, err := r.all.presentIn(ctx, t, noBound)
 	if r.moved(ctx, t, err) {
 		return false, nil
 	}
@@ -109,9 +111,9 @@ func (r *replay) try(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r.found.Letters, r.found.Before = r.all.total(), there.total()
+	r.found.Letters, r.found.Before = r.all.Total(), there.Total()
 	r.found.Still = r.found.Letters - r.found.Before - r.found.Rows
-	if r.found.Rows == 0 {
+	if r.found.Rows == 0 || r.options.DryRun {
 		return true, nil
 	}
 	return r.offer(ctx, t, files, r.after(ledger, there))
@@ -151,9 +153,9 @@ func (r *replay) sameTable(name string, i *Iceberg, t *table.Table) error {
 // place finds where the dead letters are that the ledger counts: those of batches which are not in the table of the rows
 // yet belong to a run.
 func (r *replay) place(ctx context.Context, newest int64) error {
-	r.all, r.newest = places{}, newest
+	r.all, r.newest = Places{}, newest
 	return r.each(ctx, LetterPlaces, func(l *Letter) error {
-		r.all.add(l.TopicPartition, l.Offset)
+		r.all.Add(l.TopicPartition, l.Offset)
 		return nil
 	})
 }
@@ -186,9 +188,9 @@ func (r *replay) each(ctx context.Context, parts LetterParts, visit func(*Letter
 
 // accounted refuses to go on where more dead letters are rows than replays have made: to count them as replayed would hide
 // what is wrong.
-func (r *replay) accounted(ledger *batch.Ledger, there places) error {
+func (r *replay) accounted(ledger *batch.Ledger, there Places) error {
 	for tp := range there {
-		if n, replayed := there.count(tp), ledger.Accounts[tp].Replayed; n > replayed {
+		if n, replayed := there.Count(tp), ledger.Accounts[tp].Replayed; n > replayed {
 			return &batch.Fault{Class: batch.Inconsistent,
 				Message: fmt.Sprintf("%d dead letters of %s are rows of table %s, and only %d were replayed", n, tp, r.sink.TableName(), replayed),
 				Hint:    "sluice verify says which; another query that reads the same records into this table leads to this too, and its dead letters cannot be told from those rows"}
@@ -198,15 +200,14 @@ func (r *replay) accounted(ledger *batch.Ledger, there places) error {
 }
 
 // write decodes the dead letters that are not there and writes those that are rows.
-func (r *replay) write(ctx context.Context, t *table.Table, there places) ([]batch.DataFile, error) {
+func (r *replay) write(ctx context.Context, t *table.Table, there Places) ([]batch.DataFile, error) {
 	r.found, r.added = Replayed{}, map[offsets.TopicPartition]int64{}
-	task := &batch.Task{Version: batch.FormatVersion, Query: r.options.Query, Batch: r.newest, SchemaID: t.Schema().ID, SpecID: t.Metadata().DefaultPartitionSpec()}
-	writer, err := r.sink.Write(ctx, task, "replay-"+uuid.NewString(), r.options.Schema)
+	writer, err := r.begin(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	defer writer.Abort()
-	taken := places{}
+	taken := Places{}
 	var records *columns.Records
 	flush := func() error {
 		if records == nil {
@@ -217,10 +218,10 @@ func (r *replay) write(ctx context.Context, t *table.Table, there places) ([]bat
 		return r.decode(ctx, writer, full)
 	}
 	err = r.each(ctx, WholeLetters, func(l *Letter) error {
-		if there.has(l.TopicPartition, l.Offset) || taken.has(l.TopicPartition, l.Offset) {
+		if there.Has(l.TopicPartition, l.Offset) || taken.Has(l.TopicPartition, l.Offset) {
 			return nil
 		}
-		taken.add(l.TopicPartition, l.Offset)
+		taken.Add(l.TopicPartition, l.Offset)
 		if records != nil && (records.Topic != l.Topic || records.Partition != l.Partition || records.Rows == lettersAtOnce) {
 			if err := flush(); err != nil {
 				return err
@@ -238,6 +239,30 @@ func (r *replay) write(ctx context.Context, t *table.Table, there places) ([]bat
 	return writer.Close(ctx)
 }
 
+// begin starts the files of the new rows.
+func (r *replay) begin(ctx context.Context, t *table.Table) (replayWriter, error) {
+	if r.options.DryRun {
+		_, err := r.sink.fieldsFor(t, r.options.Schema)
+		return noWriter{}, err
+	}
+	task := &batch.Task{Version: batch.FormatVersion, Query: r.options.Query, Batch: r.newest, SchemaID: t.Schema().ID, SpecID: t.Metadata().DefaultPartitionSpec()}
+	return r.sink.Write(ctx, task, "replay-"+uuid.NewString(), r.options.Schema)
+}
+
+// replayWriter takes the rows of a replay.
+type replayWriter interface {
+	Write(ctx context.Context, rows *columns.Batch) error
+	Close(ctx context.Context) ([]batch.DataFile, error)
+	Abort()
+}
+
+// noWriter is that of a replay which writes nothing.
+type noWriter struct{}
+
+func (noWriter) Write(context.Context, *columns.Batch) error     { return nil }
+func (noWriter) Close(context.Context) ([]batch.DataFile, error) { return nil, nil }
+func (noWriter) Abort()                                          {}
+
 func flushUnless(err error, flush func() error) error {
 	if err != nil {
 		return nil
@@ -245,11 +270,18 @@ func flushUnless(err error, flush func() error) error {
 	return flush()
 }
 
-func (r *replay) decode(ctx context.Context, writer *Writer, records *columns.Records) error {
+func (r *replay) decode(ctx context.Context, writer replayWriter, records *columns.Records) error {
 	rows, err := r.options.Decode(records)
-	if err != nil {
-		return err
+	for ; err == nil && rows != nil; rows, err = rows.Next() {
+		if err := r.take(ctx, writer, records, rows); err != nil {
+			return err
+		}
 	}
+	return err
+}
+
+// take writes what became rows, and counts.
+func (r *replay) take(ctx context.Context, writer replayWriter, records *columns.Records, rows *columns.Batch) error {
 	said := batch.Misfits{Malformed: int64(rows.Bad), Reasons: rows.Reasons}
 	for _, e := range rows.Examples {
 		said.Examples = append(said.Examples, batch.Misfit{Topic: records.Topic, Partition: records.Partition, Offset: e.Offset, Reason: e.Reason, Text: e.Text})
@@ -261,12 +293,16 @@ func (r *replay) decode(ctx context.Context, writer *Writer, records *columns.Re
 }
 
 // after is the ledger with what is replayed then: the batch, and the snapshot that holds it, stay.
-func (r *replay) after(ledger *batch.Ledger, there places) *batch.Ledger {
+func (r *replay) after(ledger *batch.Ledger, there Places) *batch.Ledger {
 	l := *ledger
 	l.Accounts = maps.Clone(ledger.Accounts)
 	for tp := range r.all {
 		a := l.Accounts[tp]
-		a.Replayed = there.count(tp) + r.added[tp]
+		before := there.Count(tp)
+		if r.all.Count(tp) < a.DeadLetters { // some are gone: those of them that are rows cannot be looked for
+			before = max(before, a.Replayed)
+		}
+		a.Replayed = before + r.added[tp]
 		l.Accounts[tp] = a
 	}
 	return &l

@@ -10,6 +10,8 @@ import (
 	"github.com/apache/iceberg-go/io/gocloud/s3"
 	"github.com/apache/iceberg-go/utils"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"sluice/objectstore/answer"
 )
 
 const (
@@ -41,9 +43,7 @@ func openBucket(ctx context.Context, address *url.URL, properties map[string]str
 			client = awshttp.NewBuildableClient()
 		}
 		config.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerWithin }).WithTimeout(requestWithin)
-		if config.Credentials != nil { // nil: anonymous
-			config.Credentials = credentials{config.Credentials}
-		}
+		config.Credentials = answer.Credentials(config.Credentials)
 		ctx = utils.WithAwsConfig(ctx, config)
 	}
 	same := *address

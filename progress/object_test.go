@@ -145,7 +145,7 @@ func TestHeadlinesSayHowARunEnded(t *testing.T) {
 func TestALineOfABatchNamesWhatIsUnusual(t *testing.T) {
 	b := sampleBatch()
 	b.NumInputRows, b.BatchDuration, b.Sluice = 1, 0, Extra{Files: 1, WrittenBytes: 900, DeadLetters: 2, DeadLetterFiles: 1, Dropped: 3, Replayed: true}
-	want := "batch 7, replayed: 1 record in 0 ms, 1,000/s, 2 files, 900 B, 2 dead letters, 3 dropped\n"
+	want := "batch 7, replayed: 1 record in 0 ms, 1,000/s, 2 files, 900 B, 2 dead letters (see sluice deadletter ls), 3 dropped\n"
 	if got := text(t, b); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -178,7 +178,7 @@ func TestAStatusSaysWhereAQueryStands(t *testing.T) {
 	running := sampleStatus()
 	running.LastRun.State, running.LastRun.Finished, running.LastRun.ExitCode, running.LastRun.Error = "running", nil, nil, ""
 	running.Lease.Released, running.Lease.Live, running.LastProgress = false, true, sampleBatch()
-	for _, want := range []string{"last run    running, started 2026-11-30 04:00:00 UTC\n", "lease       held by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1 since 2026-11-30 04:00:00 UTC, last sign of life 2026-11-30 04:00:05 UTC\n", "last        batch 7: 999,998 records"} {
+	for _, want := range []string{"last run      running, started 2026-11-30 04:00:00 UTC\n", "lease         held by run 0b3f6a52-7a57-4b7e-a5ad-5f6c1e0f2d44, process 4711 on etl-1 since 2026-11-30 04:00:00 UTC, last sign of life 2026-11-30 04:00:05 UTC\n", "last          batch 7: 999,998 records"} {
 		if got := text(t, running); !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant a line %q", got, want)
 		}
@@ -192,9 +192,9 @@ func TestAStatusSaysWhatToDo(t *testing.T) {
 		change func(s *Status)
 		want   string // empty: nothing
 	}{
-		{"failed", func(*Status) {}, "  to do       see whether the brokers are up, then run again\n"},
-		{"stuck", func(s *Status) { s.Refusal = sampleRefusal() }, "  why         the checkpoint is empty\n  to do       point it at the folder that was used before\n"},
-		{"cut short", func(s *Status) { s.LastRun.State = "running" }, "  to do       nothing: the next run goes on where it was\n"},
+		{"failed", func(*Status) {}, "  to do         see whether the brokers are up, then run again\n"},
+		{"stuck", func(s *Status) { s.Refusal = sampleRefusal() }, "  why           the checkpoint is empty\n  to do         point it at the folder that was used before\n"},
+		{"cut short", func(s *Status) { s.LastRun.State = "running" }, "  to do         nothing: the next run goes on where it was\n"},
 		{"at work", func(s *Status) { s.Lease.Live, s.Refusal = true, sampleRefusal() }, ""},
 		{"done", func(s *Status) { s.LastRun.State, s.LastRun.Hint = "done", "" }, ""},
 	} {

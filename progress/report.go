@@ -59,9 +59,11 @@ type Extra struct {
 	Nulled int64 `json:"nulled"`
 	// Reasons counts the records that are no rows of the schema by why; absent if there are none.
 	Reasons map[string]int64 `json:"reasons,omitempty"`
-	// DeadLetterTable is where the dead letters are, in DeadLetterFiles files of the snapshot DeadLetterSnapshot; absent if
-	// there are none.
+	// DeadLetterTable, DeadLetterTopic or DeadLetterPath is where the dead letters are, in DeadLetterFiles files, of a table
+	// those of the snapshot DeadLetterSnapshot; absent if there are none.
 	DeadLetterTable    string `json:"deadLetterTable,omitempty"`
+	DeadLetterTopic    string `json:"deadLetterTopic,omitempty"`
+	DeadLetterPath     string `json:"deadLetterPath,omitempty"`
 	DeadLetterFiles    int64  `json:"deadLetterFiles,omitempty"`
 	DeadLetterSnapshot int64  `json:"deadLetterSnapshot,omitempty"`
 	// ReadBytes were fetched from Kafka, as sent; WrittenBytes is the size of the data files.
@@ -108,9 +110,11 @@ type Summary struct {
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
 	Nulled      int64 `json:"nulled"`
-	// Reasons and DeadLetterTable are as in Extra.
+	// Reasons, DeadLetterTable, DeadLetterTopic and DeadLetterPath are as in Extra.
 	Reasons         map[string]int64 `json:"reasons,omitempty"`
 	DeadLetterTable string           `json:"deadLetterTable,omitempty"`
+	DeadLetterTopic string           `json:"deadLetterTopic,omitempty"`
+	DeadLetterPath  string           `json:"deadLetterPath,omitempty"`
 	// Bytes is the size of the data files written, Files their number.
 	Bytes int64 `json:"bytes"`
 	Files int64 `json:"files"`

@@ -63,9 +63,10 @@ func sampleStatus() *Status {
 		Uncommitted: &StatusBatch{Batch: 7, Planned: at("2026-11-30T04:00:01.250Z"), Offsets: 1_000_000}, Action: ActionReplay,
 		Table: "sales.orders", TableUUID: sampleTable, TableLocation: "file:///data/lake/sales.db/orders",
 		Partitions: []StatusPartition{{"orders", 0, 100, 3_000_100, 3_000_000, 0}, {"orders", 1, 200, 500_200, 500_000, 12}}, Lag: 3_500_000, Blocked: 12,
-		Lease:   &StatusLease{Owner: "run " + sampleRun + ", process 4711 on etl-1", Since: at("2026-11-30T04:00:00.900Z"), Heartbeat: at("2026-11-30T04:00:05.900Z"), Released: true},
-		LastRun: &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer", Hint: "see whether the brokers are up, then run again"},
-		Notes:   []string{}}
+		DeadLetters: &StatusLetters{Place: "ops.dead", Before: []string{"topic orders-dead"}, DeadLetters: 1_204, Replayed: 1_200},
+		Lease:       &StatusLease{Owner: "run " + sampleRun + ", process 4711 on etl-1", Since: at("2026-11-30T04:00:00.900Z"), Heartbeat: at("2026-11-30T04:00:05.900Z"), Released: true},
+		LastRun:     &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer", Hint: "see whether the brokers are up, then run again"},
+		Notes:       []string{}}
 }
 
 func sampleVerify() *Verify {
@@ -108,13 +109,14 @@ func samplePeek() *Peek {
 }
 
 func sampleDeadLetters() *DeadLetters {
-	return &DeadLetters{Query: "orders", QueryID: "6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11", Tables: []string{"ops.dead"}, DeadLetters: 1_204,
-		ByTopic: []DeadLetterCount{{"orders", 1_204}}, ByReason: []DeadLetterCount{{"type", 1_200}, {"syntax", 4}}, ByBatch: []DeadLetterCount{{"17", 1_200}, {"16", 4}},
-		Newest: []DeadLetterPlace{samplePlace()}}
+	return &DeadLetters{Query: "orders", QueryID: "6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11", Tables: []string{"ops.dead"}, DeadLetters: 1_204, Replayed: 1_200,
+		ByTopic: []DeadLetterCount{{"orders", 1_204, 1_200}}, ByReason: []DeadLetterCount{{"type", 1_200, 1_200}, {"syntax", 4, 0}}, ByBatch: []DeadLetterCount{{"17", 1_200, 1_200}, {"16", 4, 0}},
+		Newest: []DeadLetterPlace{samplePlace()}, Lost: []DeadLetterLoss{{Table: "ops.old", Error: "the table of dead letters ops.old is gone; this query wrote to the one with UUID 0c4e", Hint: "bring it back"}}}
 }
 
 func samplePlace() DeadLetterPlace {
-	return DeadLetterPlace{Topic: "orders", Partition: 3, Offset: 1_234_567, Reason: "type", Batch: 17, Table: "ops.dead",
+	replayed := true
+	return DeadLetterPlace{Topic: "orders", Partition: 3, Offset: 1_234_567, Reason: "type", Batch: 17, Table: "ops.dead", Replayed: &replayed,
 		Error: `amount: a string where decimal(18,2) should be (type, at byte 23) near {"order_id":3,"amount":"5"}`}
 }
 
@@ -126,7 +128,7 @@ func sampleDeadLetter() *DeadLetter {
 
 func sampleReplay() *DeadLetterReplay {
 	still := samplePlace()
-	still.Reason, still.Error = "syntax", "the text ends where a value should be (syntax, at byte 1) near {"
+	still.Replayed, still.Reason, still.Error = nil, "syntax", "the text ends where a value should be (syntax, at byte 1) near {"
 	return &DeadLetterReplay{Query: "orders", QueryID: "6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11", DeadLetters: 1_204, Before: 0, Rows: 1_200, Still: 4,
 		Reasons: map[string]int64{"syntax": 4}, Examples: []DeadLetterPlace{still}, Table: "sales.orders", Snapshot: 4_302_859_012_394_871_102}
 }

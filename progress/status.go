@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Status is where a query stands. Making it writes nothing.
@@ -30,6 +31,8 @@ type Status struct {
 	Lag int64 `json:"lag"`
 	// Blocked is the number of offsets that open transactions hold back.
 	Blocked int64 `json:"blocked"`
+	// DeadLetters is nil where the job sends none anywhere and the query has none.
+	DeadLetters *StatusLetters `json:"deadLetters"`
 	// Lease is nil if there never was one.
 	Lease *StatusLease `json:"lease"`
 	// LastRun is the newest run that was recorded, but for the one that holds the lease now; nil for none.
@@ -60,6 +63,40 @@ type StatusPartition struct {
 	Lag int64 `json:"lag"`
 	// Blocked is the number of offsets beyond End that open transactions hold back; 0 if Kafka could not be asked.
 	Blocked int64 `json:"blocked"`
+}
+
+// StatusLetters is what is known of a query's dead letters without reading them.
+type StatusLetters struct {
+	// Place is where the next ones go, as the job says: the name of a table, or with a word before it "topic NAME" or "path
+	// URL"; empty if the job sends none anywhere. Before are the other places that the query has put some into.
+	Place  string   `json:"place"`
+	Before []string `json:"before"`
+	// DeadLetters counts those of the batches in the table, Replayed those of them that are rows besides.
+	DeadLetters int64 `json:"deadLetters"`
+	Replayed    int64 `json:"replayed"`
+}
+
+func (l *StatusLetters) text() string {
+	switch {
+	case l == nil, l.DeadLetters == 0 && l.Place == "":
+		return ""
+	case l.DeadLetters == 0:
+		return "none so far; they go to " + printable(l.Place)
+	}
+	var places []string
+	for _, place := range append([]string{l.Place}, l.Before...) {
+		if place != "" {
+			places = append(places, printable(place))
+		}
+	}
+	text := count(l.DeadLetters)
+	if l.Replayed > 0 {
+		text += fmt.Sprintf(", of which %s are rows now", count(l.Replayed))
+	}
+	if len(places) > 0 {
+		text += ", in " + strings.Join(places, ", ")
+	}
+	return text + "; see " + listLetters
 }
 
 // StatusLease is the lease as it was found.
@@ -108,6 +145,7 @@ func (s *Status) WriteText(w io.Writer) error {
 		pairs = append(pairs, [2]string{"unfinished", fmt.Sprintf("batch %d, %s, planned %s", u.Batch, plural(u.Offsets, "offset"), stamp(u.Planned.Time))})
 	}
 	pairs = append(pairs, [2]string{"lag", known(s.Lag)}, [2]string{"held back", heldBack(s.Blocked)})
+	pairs = append(pairs, [2]string{"dead letters", s.DeadLetters.text()})
 	if l := s.Lease; l != nil {
 		pairs = append(pairs, [2]string{"lease", l.text()})
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sluice/batch"
 )
 
 // WriteText writes one line.
@@ -26,7 +28,7 @@ func (b *Batch) line() string {
 	s += fmt.Sprintf(": %s in %s, %s, %s, %s", plural(b.NumInputRows, "record"), took(duration), rate(b.NumInputRows, duration),
 		plural(b.Sluice.Files+b.Sluice.DeadLetterFiles, "file"), size(b.Sluice.WrittenBytes))
 	if b.Sluice.DeadLetters > 0 {
-		s += ", " + plural(b.Sluice.DeadLetters, "dead letter")
+		s += ", " + plural(b.Sluice.DeadLetters, "dead letter") + " (see " + listLetters + ")"
 	}
 	if b.Sluice.Dropped > 0 {
 		s += ", " + count(b.Sluice.Dropped) + " dropped"
@@ -120,11 +122,20 @@ func (s *Summary) pairs() [][2]string {
 
 // letters is how many dead letters there are, and where.
 func (s *Summary) letters() string {
-	if s.DeadLetters == 0 || s.DeadLetterTable == "" {
+	var places []string
+	for _, place := range []batch.LetterPlace{{Kind: batch.InTable, Name: s.DeadLetterTable}, {Kind: batch.InTopic, Name: s.DeadLetterTopic}, {Kind: batch.InPath, Name: s.DeadLetterPath}} {
+		if place.Name != "" {
+			places = append(places, printable(place.String()))
+		}
+	}
+	if s.DeadLetters == 0 || len(places) == 0 {
 		return nonzero(s.DeadLetters)
 	}
-	return count(s.DeadLetters) + " in " + s.DeadLetterTable + reasons(s.Reasons)
+	return count(s.DeadLetters) + " in " + strings.Join(places, " and ") + reasons(s.Reasons) + "; see " + listLetters
 }
+
+// listLetters is the verb that lists dead letters.
+const listLetters = "sluice deadletter ls"
 
 // reasons lists why records are no rows, the most frequent first.
 func reasons(counts map[string]int64) string {

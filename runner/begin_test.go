@@ -8,6 +8,7 @@ import (
 	"sluice/batch"
 	"sluice/checkpoint"
 	"sluice/lakesink/laketest"
+	"sluice/objectstore"
 	"sluice/runner"
 )
 
@@ -41,7 +42,7 @@ func TestAFirstRunSaysWhereItBeginsAndWhatItMade(t *testing.T) {
 	if s, err = q.Run(t.Context()); err != nil || len(began(said)) > 0 || s.TableMade || s.Began != nil {
 		t.Errorf("the second run: got %+v, %v, said %q", s, err, said.said)
 	}
-	w.store = checkpoint.NewMemory("another")
+	w.store = objectstore.NewMemory("another")
 	q, said = w.query(&laketest.Script{})
 	q.Name, q.NewQuery = "another", true
 	if s, err = q.Run(t.Context()); err != nil || len(began(said)) != 1 || s.TableMade || s.Began == nil {
@@ -120,7 +121,7 @@ func TestAQueryThatBeginsInAnOddPlaceSaysSo(t *testing.T) {
 		"a new query": func(q *runner.Query) { q.NewQuery = true },
 		"adopted":     func(q *runner.Query) { q.Adopt = id },
 	} {
-		w.store = checkpoint.NewMemory(name)
+		w.store = objectstore.NewMemory(name)
 		if n := run(change); n != 1 {
 			t.Errorf("%s: said %d times, want once", name, n)
 		}

@@ -44,7 +44,8 @@ type Reader interface {
 type Decoder interface {
 	// Schema is what Decode returns, the same on every call.
 	Schema() columns.Schema
-	// Decode returns the rows of records, valid until the next call. Records that are no rows are counted there.
+	// Decode returns the rows of records, or of the first of them, valid until the next call; Batch.Rest has the others.
+	// Records that are no rows are counted there.
 	Decode(records *columns.Records) (*columns.Batch, error)
 }
 

@@ -60,7 +60,7 @@ type work struct {
 	results []batch.TaskResult
 	// altered says how the rows' table was altered for it.
 	altered []string
-	// letters is the table of the dead letters, nil if the batch can have none.
+	// letters is where the dead letters go, nil if the batch can have none.
 	letters *letters
 }
 
@@ -98,22 +98,22 @@ func (r *run) executeAs(ctx context.Context, plan *batch.Plan, value batch.Value
 	return done, nil
 }
 
-// lettersFor is the table for what is rejected while a plan is carried out with the given settings, nil if nothing can be
-// and the plan named none. Where the plan has a table that can be used, it is that one, whatever the settings name.
+// lettersFor is the place for what is rejected while a plan is carried out with the given settings, nil if nothing can be
+// and the plan named none. Where the plan has one that can be used, it is that one, whatever the settings name.
 func (r *run) lettersFor(ctx context.Context, plan *batch.Plan, value *batch.Value) (*letters, error) {
 	l, err := r.lettersOf(ctx, plan)
-	if err == nil && l == nil && value.Rejects() {
+	if err == nil && (l == nil || l.forgets() && r.letters != nil && value.LetterPlace() == r.letters.place) && value.Rejects() {
 		l, err = r.haveLetters(ctx)
 	}
-	if err == nil && l != nil && !l.table.Exists { // the job's, in place of the plan's
-		l, err = r.haveLetters(ctx)
+	if err == nil && l != nil {
+		err = r.makeLetters(ctx, l)
 	}
 	if err != nil {
 		return nil, err
 	}
-	value.DeadLetters = ""
+	value.SendLetters(batch.LetterPlace{})
 	if l != nil && value.Rejects() {
-		value.DeadLetters = l.name
+		value.SendLetters(l.place)
 	}
 	return l, nil
 }
@@ -138,11 +138,20 @@ func (r *run) tasksAs(plan *batch.Plan, value batch.Value, headers bool) []batch
 // plan's because of a record or of the table's columns. It would otherwise fail forever: a record stays as it is. Nothing
 // of the batch is in the table, so that no record gets two rows by it.
 func (r *run) cures(plan *batch.Plan, job batch.Value, failure error) bool {
-	switch batch.ClassOf(failure) {
-	case batch.BadRecords, batch.Inconsistent:
+	switch class := batch.ClassOf(failure); {
+	case class == batch.BadRecords, class == batch.Inconsistent, class == batch.NotSetUp && r.movesOn(plan, job):
 		return !settled(plan.Value, &job).Equal(job) || *settled(plan.IncludeHeaders, &r.IncludeHeaders) != r.IncludeHeaders
 	}
 	return false
+}
+
+// movesOn says that the dead letters of the plan go to a place that binds nobody, and the job has another one.
+func (r *run) movesOn(plan *batch.Plan, job batch.Value) bool {
+	if plan.Value == nil {
+		return false
+	}
+	was := letters{place: plan.Value.LetterPlace()}
+	return was.forgets() && job.LetterPlace() != was.place
 }
 
 // lastWords is how long a sink has, when the grace is over, to say what it knows of the commit in hand.
@@ -191,7 +200,7 @@ func (r *run) housekeep(ctx context.Context, n int64, report *progress.Batch) {
 	}
 	if r.letters != nil && r.letters.table.Applied.Batch == n {
 		if err := r.letters.sink.Maintain(ctx, &r.letters.table.Applied); err != nil {
-			r.Reporter.Notice("maintenance of the table of dead letters failed; it is tried again later, nothing in it is affected", "batch", n, "error", err)
+			r.Reporter.Notice("maintenance of the place of dead letters failed; it is tried again later, nothing in it is affected", "batch", n, "error", err)
 		}
 	}
 	if r.summary.Batches%purgeEvery == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
 )
@@ -40,9 +41,9 @@ func (k *kafka) recreate(n int) {
 }
 
 // copied is a store with the same objects.
-func copied(t *testing.T, from checkpoint.Store) checkpoint.Store {
+func copied(t *testing.T, from objectstore.Store) objectstore.Store {
 	t.Helper()
-	to := checkpoint.NewMemory("copy")
+	to := objectstore.NewMemory("copy")
 	keys, err := from.List(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +129,7 @@ func TestATopicThatIsCreatedAgainDuringARunStopsIt(t *testing.T) {
 
 // https://github.com/apache/spark/pull/52327: what is stored is replayed, and what has come since is the next batch's.
 func TestAReplayIsExactAndTheNextBatchHasTheRest(t *testing.T) {
-	w := &world{kafka: newKafka(), lake: newLake(), store: checkpoint.NewMemory("test"), retain: 100}
+	w := &world{kafka: newKafka(), lake: newLake(), store: objectstore.NewMemory("test"), retain: 100}
 	all := func(q *runner.Query) { q.MaxOffsetsPerTrigger = 0 }
 	w.kafka.put(0, 10)
 	w.kafka.put(1, 10)
@@ -183,7 +184,7 @@ func TestAnEndThatFellStopsEverythingUntilItIsBack(t *testing.T) {
 
 // https://github.com/delta-io/kafka-delta-ingest/issues/67: 0 was taken for "not set".
 func TestABeginningAtOffset0IsNotTakenForNone(t *testing.T) {
-	w := &world{kafka: newKafka(), lake: newLake(), store: checkpoint.NewMemory("test"), retain: 2}
+	w := &world{kafka: newKafka(), lake: newLake(), store: objectstore.NewMemory("test"), retain: 2}
 	w.kafka.end[0] = 0
 	fromLatest := func(q *runner.Query) { q.Source.(*source).latest = true }
 	if s, _, err := w.run(fromLatest); err != nil || !s.CaughtUp {

@@ -11,7 +11,8 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
-	"sluice/checkpoint/storetest"
+	"sluice/objectstore"
+	"sluice/objectstore/storetest"
 	"sluice/offsets"
 	"sluice/runner"
 )
@@ -116,7 +117,7 @@ func TestAnOldCopyOfTheCheckpointGivesWayToTheTable(t *testing.T) {
 // https://github.com/confluentinc/kafka-connect-storage-cloud/issues/388: a replay that cut its files at other places than
 // the attempt before could not overwrite them. Here only the table says what counts.
 func TestAReplayMayCutItsFilesElsewhere(t *testing.T) {
-	w := &world{kafka: newKafka(), lake: newLake(), store: checkpoint.NewMemory("test"), retain: 2}
+	w := &world{kafka: newKafka(), lake: newLake(), store: objectstore.NewMemory("test"), retain: 2}
 	w.kafka.put(0, 100)
 	in := func(tasks int) func(*runner.Query) {
 		return func(q *runner.Query) { q.MinPartitions, q.MaxOffsetsPerTrigger = tasks, 0 }
@@ -212,12 +213,12 @@ func ownWrites(t *testing.T) {
 
 // rivalBefore lets another run drain everything right before this one creates an object.
 type rivalBefore struct {
-	checkpoint.Store
+	objectstore.Store
 	key string
 	run func()
 }
 
-func (s *rivalBefore) PutIfAbsent(ctx context.Context, key string, data []byte) (checkpoint.Version, error) {
+func (s *rivalBefore) PutIfAbsent(ctx context.Context, key string, data []byte) (objectstore.Version, error) {
 	if run := s.run; run != nil && key == s.key {
 		s.run = nil
 		run()
@@ -254,13 +255,13 @@ func TestTheSamePlanByAnotherRunIsNotOurs(t *testing.T) {
 }
 
 // careless is a store whose conditions were enforced when it was probed and are not any more.
-type careless struct{ checkpoint.Store }
+type careless struct{ objectstore.Store }
 
-func (s careless) PutIfAbsent(ctx context.Context, key string, data []byte) (checkpoint.Version, error) {
+func (s careless) PutIfAbsent(ctx context.Context, key string, data []byte) (objectstore.Version, error) {
 	return storetest.IgnoresConditions{Store: s.Store}.PutIfAbsent(ctx, key, data)
 }
 
-func (s careless) PutIfMatch(ctx context.Context, key string, data []byte, was checkpoint.Version) (checkpoint.Version, error) {
+func (s careless) PutIfMatch(ctx context.Context, key string, data []byte, was objectstore.Version) (objectstore.Version, error) {
 	return storetest.IgnoresConditions{Store: s.Store}.PutIfMatch(ctx, key, data, was)
 }
 

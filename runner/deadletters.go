@@ -8,22 +8,27 @@ import (
 	"sluice/columns"
 )
 
-// letterTable is the role of the table of dead letters in a plan. An identity has the names besides: lettersRole.
+// letterTable is the role of the place of dead letters in a plan. An identity has the names besides: lettersRole.
 const letterTable = "deadLetters"
 
-// lettersRole is the role of a table of dead letters in an identity: all that the query has written to, so that one which
+// lettersRole is the role of a place of dead letters in an identity: all that the query has written to, so that one which
 // takes the place of another under its name is noticed.
-func lettersRole(name string) string { return letterTable + "/" + name }
+func lettersRole(place batch.LetterPlace) string { return letterTable + "/" + place.String() }
 
-// letters is a table of dead letters as this run sees it.
+// letters is a place of dead letters as this run sees it: a table, or what stands for one.
 type letters struct {
-	name  string
+	place batch.LetterPlace
 	sink  Sink
 	table *batch.Table
 }
 
-// letterSchema is the columns of a dead letter: those of the decoder, and which batch of which query it is of.
-func letterSchema(decoders columns.Schema) columns.Schema {
+// String is how messages call it.
+func (l *letters) String() string {
+	return fmt.Sprintf("the %s of dead letters %s", l.place.Kind, l.place.Name)
+}
+
+// LetterColumns is the columns of a dead letter: those that decoders give it, and which batch of which query it is of.
+func LetterColumns(decoders columns.Schema) columns.Schema {
 	text := columns.Type{Kind: columns.String}
 	return append(decoders[:len(decoders):len(decoders)],
 		columns.Field{Name: "batch_id", Type: columns.Type{Kind: columns.Int64}, Required: true},
@@ -44,50 +49,64 @@ func repeated(text string, rows int) columns.Array {
 	return columns.Array{Kind: columns.String, Len: rows, Repeat: true, Data: []byte(text), Offsets: []int32{0, int32(len(text))}}
 }
 
-// openLetters reads a table of dead letters. One that is not there is no error.
-func (r *run) openLetters(ctx context.Context, name string) (*letters, error) {
-	l := &letters{name: name, sink: r.DeadLetters(name)}
+// openLetters reads a place of dead letters. One that is not there is no error.
+func (r *run) openLetters(ctx context.Context, place batch.LetterPlace) (*letters, error) {
+	l := &letters{place: place, sink: r.DeadLetters(place)}
 	return l, l.read(ctx, r.queryID)
 }
 
 func (l *letters) read(ctx context.Context, query string) (err error) {
 	if l.table, err = l.sink.Table(ctx, query); err != nil {
-		return fmt.Errorf("read the table of dead letters: %w", err)
+		return fmt.Errorf("read %s: %w", l, err)
 	}
 	return nil
 }
 
-// readLetters reads the table that the job names, before the rows' table is read: a batch is in this one first, so that a
+// readLetters reads the place that the job names, before the rows' table is read: a batch is in this one first, so that a
 // rival which commits meanwhile only makes the other look newer.
 func (r *run) readLetters(ctx context.Context) (err error) {
-	if r.letters = nil; r.Value.DeadLetters != "" {
-		r.letters, err = r.openLetters(ctx, r.Value.DeadLetters)
+	if r.letters = nil; r.rejects() {
+		r.letters, err = r.openLetters(ctx, r.Value.LetterPlace())
 	}
 	return err
 }
 
-// shapeLetters makes the job's table of dead letters if it is not there, and checks that it takes ours.
+// rejects says whether the job has a place of dead letters.
+func (r *run) rejects() bool { return r.Value.LetterPlace() != batch.LetterPlace{} }
+
+// shapeLetters makes the job's place of dead letters if it is not there, and checks that it takes ours.
 func (r *run) shapeLetters(ctx context.Context) error {
-	if r.Value.DeadLetters == "" {
+	if !r.rejects() {
 		return nil
 	}
-	return r.DeadLetters(r.Value.DeadLetters).Create(ctx, letterSchema(r.DeadLetterSchema))
+	return r.DeadLetters(r.Value.LetterPlace()).Create(ctx, LetterColumns(r.DeadLetterSchema))
 }
 
-// haveLetters is the job's table of dead letters, which is there then; nil if the job has none.
+// haveLetters is the job's place of dead letters, which is there then; nil if the job has none.
 func (r *run) haveLetters(ctx context.Context) (*letters, error) {
-	if r.letters == nil || r.letters.table.Exists {
-		return r.letters, nil
+	if r.letters == nil {
+		return nil, nil
 	}
-	if err := r.shapeLetters(ctx); err != nil {
-		return nil, err
-	}
-	return r.letters, r.letters.read(ctx, r.queryID)
+	return r.letters, r.makeLetters(ctx, r.letters)
 }
 
-// checkLetters refuses, before anything is planned or replayed, a table of dead letters that is not where this query left
+// makeLetters makes a place of dead letters that is not there.
+func (r *run) makeLetters(ctx context.Context, l *letters) error {
+	if l.table.Exists {
+		return nil
+	}
+	if err := l.sink.Create(ctx, LetterColumns(r.DeadLetterSchema)); err != nil {
+		return err
+	}
+	return l.read(ctx, r.queryID)
+}
+
+// checkLetters refuses, before anything is planned or replayed, a place of dead letters that is not as this query left
 // it.
 func (r *run) checkLetters(ctx context.Context, s *step) error {
+	if err := r.decideLetters(ctx); err != nil {
+		return err
+	}
 	if s.action == Replay {
 		if _, err := r.lettersOf(ctx, r.entries.Plan); err != nil {
 			return err
@@ -96,65 +115,83 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 	if r.letters == nil {
 		return nil
 	}
-	was := ""
-	if r.identity != nil {
-		was = r.identity.Tables[lettersRole(r.letters.name)]
+	if r.letters.forgets() {
+		if gone := r.letters.gone(LettersUUID(r.letters.place, r.identity)); gone != "" {
+			r.remark(gone)
+		}
+		return nil
 	}
-	if err := r.letters.check(was); err != nil {
+	if err := r.letters.check(r.identity); err != nil {
+		return err
+	}
+	if err := r.letters.apart(r.table); err != nil {
 		return err
 	}
 	if at := &r.letters.table.Applied; at.Batch >= s.next {
 		return &batch.Fault{Class: batch.Inconsistent,
-			Message: fmt.Sprintf("the table of dead letters %s has batch %d of this query, and the next one to plan is %d: it is ahead of the rows' table and the checkpoint", r.letters.name, at.Batch, s.next),
-			Hint:    "bring the checkpoint, or the rows' table, back to what it was; or remove the dead letters of that batch and name another deadLetter.table"}
+			Message: fmt.Sprintf("%s has batch %d of this query, and the next one to plan is %d: it is ahead of the rows' table and the checkpoint", r.letters, at.Batch, s.next),
+			Hint:    "bring the checkpoint, or the rows' table, back to what it was; or remove the dead letters of that batch and name another deadLetter." + string(r.letters.place.Kind)}
 	}
 	return nil
 }
 
-// otherLetters is the way on where a table of dead letters cannot be used any more.
-const otherLetters = "bring it back, or go on with another deadLetter.table; the dead letters of the batches before are where they were"
-
-// check refuses a table that is gone, replaced or rolled back. uuid is what it should be, empty if unknown.
-func (l *letters) check(uuid string) error {
-	fault := func(format string, parts ...any) error {
-		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table of dead letters %s "+format, append([]any{l.name}, parts...)...), Hint: otherLetters}
+// apart refuses a place that is the table of the rows under another name.
+func (l *letters) apart(rows *batch.Table) error {
+	if !l.table.Exists || !rows.Exists || l.table.UUID != rows.UUID {
+		return nil
 	}
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s is the table of the rows: the catalog has both names for the one with UUID %s", l, rows.UUID),
+		Hint: fmt.Sprintf("set another deadLetter.%s", l.place.Kind)}
+}
+
+// forgets says whether the place remembers no batch: dead letters are there at least once, and nothing is refused that
+// happens to them afterwards.
+func (l *letters) forgets() bool { return l.place.Kind == batch.InTopic }
+
+// gone says what became of the dead letters in a place that forgets; empty if it is the one that the query wrote to.
+func (l *letters) gone(uuid string) string {
 	switch t := l.table; {
-	case uuid != "" && !t.Exists:
-		return fault("is gone; this query wrote to the one with UUID %s", uuid)
-	case uuid != "" && t.UUID != uuid:
-		return fault("is not the one that this query wrote to: its UUID is %s and was %s (dropped and created again?)", t.UUID, uuid)
-	case t.Applied.RolledBack:
-		return fault("was rolled back: snapshot %d, which holds the dead letters of batch %d, is no longer in its history", t.Applied.Ledger.Snapshot, t.Applied.Ledger.Batch)
+	case uuid == "" || t.Exists && (t.UUID == uuid || t.UUID == ""):
+		return ""
+	case !t.Exists:
+		return fmt.Sprintf("%s is gone, and the dead letters of the batches before with it: it is made again", l)
 	}
-	return nil
+	return fmt.Sprintf("%s was created again: its id is %s and was %s, and the dead letters of the batches before are gone", l, l.table.UUID, uuid)
 }
 
-// lettersOf is the table that the dead letters of an open plan go to: the plan's own, as long as it can be used, for
-// another run that carries the plan out may be about to add to it; then the job's. nil if neither names one.
+// lettersOf is the place that the dead letters of an open plan go to: the plan's own, as long as it can be used, for
+// another run that carries the plan out may be about to add to it; then the job's. nil if neither names one. A place that
+// forgets binds no other run, and the job's does as well where it cannot be used.
 func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error) {
-	planned := ""
+	var planned batch.LetterPlace
 	if plan.Value != nil {
-		planned = plan.Value.DeadLetters
+		planned = plan.Value.LetterPlace()
 	}
-	if planned == "" {
+	if planned == (batch.LetterPlace{}) {
 		return nil, nil
 	}
+	other := r.letters != nil && r.letters.place != planned
 	own, err := r.openLetters(ctx, planned)
-	if err != nil {
+	switch {
+	case own.forgets() && other && (batch.ClassOf(err) == batch.NotSetUp || err == nil && !own.table.Exists):
+		return r.letters, nil
+	case err != nil:
 		return nil, err
-	}
-	if err = own.check(plan.Tables[letterTable]); err == nil {
+	case own.forgets():
 		return own, nil
 	}
-	if r.letters == nil || r.letters.name == planned {
+	uuid := plan.Tables[letterTable]
+	if err = own.checkUUID(uuid, r.identity); err == nil {
+		return own, nil
+	}
+	if r.letters == nil || !other && r.identity.AcceptedLoss(uuid) == nil {
 		return nil, err
 	}
 	return r.letters, nil
 }
 
-// commitLetters makes the dead letters of a batch part of their table, before its rows are part of theirs. A batch without
-// any leaves that table alone, unless it is replayed: whoever planned it, and stalled, may have some, and must find the
+// commitLetters makes the dead letters of a batch part of their place, before its rows are part of theirs. A batch without
+// any leaves it alone, unless it is replayed: whoever planned it, and stalled, may have some, and must find the
 // batch there.
 func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, replayed bool) error {
 	own, all := batch.DeadLetterResults(work.results)
@@ -162,12 +199,12 @@ func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, r
 		return nil
 	}
 	applied, err := r.commit(ctx, work.letters.sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: own,
-		TableUUID: work.letters.table.UUID, DeadLetters: &all})
+		TableUUID: work.letters.table.UUID, DeadLetters: &all, Accepted: r.identity.AcceptedLoss(work.letters.table.UUID)})
 	if err != nil {
 		return r.overtakenBefore(ctx, plan, fmt.Errorf("dead letters: %w", err))
 	}
 	work.letters.table.Applied = *applied
-	if r.letters != nil && r.letters.name == work.letters.name {
+	if r.letters != nil && r.letters.place == work.letters.place {
 		r.letters.table.Applied = *applied
 	}
 	return nil

@@ -85,7 +85,7 @@ func delivered(results []batch.TaskResult) (n int64) {
 // readOnce carries out the tasks of a plan.
 func (r *run) readOnce(ctx context.Context, plan *batch.Plan, value batch.Value, headers bool, done *work) (err error) {
 	done.tasks = r.tasksAs(plan, value, headers)
-	if value.DeadLetters != "" {
+	if value.LetterPlace() != (batch.LetterPlace{}) {
 		out := &batch.DeadLetterOutput{SchemaID: done.letters.table.SchemaID, SpecID: done.letters.table.SpecID}
 		for i := range done.tasks {
 			done.tasks[i].DeadLetters = out

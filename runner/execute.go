@@ -20,9 +20,9 @@ type Executor struct {
 	Sink   Sink
 	// NewDecoder makes the decoder of one task.
 	NewDecoder NewDecoder
-	// DeadLetters is the table of dead letters of a name, for tasks that have them; DeadLetterSchema is what decoders say of
+	// DeadLetters is the sink of a place of dead letters, for tasks that have them; DeadLetterSchema is what decoders say of
 	// one.
-	DeadLetters      func(table string) Sink
+	DeadLetters      func(place batch.LetterPlace) Sink
 	DeadLetterSchema columns.Schema
 	// Advanced is told of records that were read and handed to the files. Optional; called from several goroutines.
 	Advanced func(records int64)
@@ -86,7 +86,6 @@ func (o *outputs) write(ctx context.Context, rows *columns.Batch, records *colum
 }
 
 func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to outputs, result *batch.TaskResult) error {
-	finder, finds := decoder.(Finder)
 	for {
 		records, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -95,24 +94,18 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to
 		if err != nil {
 			return err
 		}
+		piece := &result.Pieces[reader.Piece()]
 		rows, err := decoder.Decode(records)
+		for ; err == nil && rows != nil; rows, err = rows.Next() {
+			if err := e.put(ctx, decoder, to, delivery{rows, records, piece}); err != nil {
+				return err
+			}
+			note(result, records, rows)
+		}
 		if err != nil {
 			return err
 		}
-		if finds && len(finder.Unknown()) > 0 {
-			e.wider.Store(true)
-		}
-		piece := &result.Pieces[reader.Piece()]
-		if !e.wider.Load() {
-			if err := to.write(ctx, rows, records, piece); err != nil {
-				return err
-			}
-		}
-		note(result, records, rows)
 		piece.Delivered += int64(records.Rows)
-		piece.Rows += int64(rows.Rows)
-		piece.Nulled += int64(rows.Nulled)
-		piece.Dropped += int64(rows.Dropped)
 		if e.Advanced != nil {
 			e.Advanced(int64(records.Rows))
 		}
@@ -121,9 +114,32 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to
 		result.Pieces[i].Position = position
 	}
 	result.ReadBytes = reader.ReadBytes()
-	if finds {
+	if finder, finds := decoder.(Finder); finds {
 		result.UnknownFields = finder.Unknown()
 	}
+	return nil
+}
+
+// delivery is what some records became, and the piece that they are of.
+type delivery struct {
+	rows    *columns.Batch
+	records *columns.Records
+	piece   *batch.PieceResult
+}
+
+// put writes rows, as long as none of the batch has shown that the table has to be wider for it.
+func (e *Executor) put(ctx context.Context, decoder Decoder, to outputs, d delivery) error {
+	if finder, finds := decoder.(Finder); finds && len(finder.Unknown()) > 0 {
+		e.wider.Store(true)
+	}
+	if !e.wider.Load() {
+		if err := to.write(ctx, d.rows, d.records, d.piece); err != nil {
+			return err
+		}
+	}
+	d.piece.Rows += int64(d.rows.Rows)
+	d.piece.Nulled += int64(d.rows.Nulled)
+	d.piece.Dropped += int64(d.rows.Dropped)
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"sluice/checkpoint"
+	"sluice/objectstore"
 )
 
 // mode is what becomes of the effect that a gate strikes.
@@ -103,29 +103,29 @@ func (g *gate) retried() bool {
 
 // gatedStore is a checkpoint store whose every request passes a gate. A struck write is unknown to its caller.
 type gatedStore struct {
-	checkpoint.Store
+	objectstore.Store
 	gate *gate
 }
 
 func (s gatedStore) through(name string, apply func() error) error {
 	err := s.gate.effect(name, apply)
 	if errors.Is(err, errInjected) {
-		return fmt.Errorf("%w: %w", checkpoint.ErrAmbiguous, err)
+		return fmt.Errorf("%w: %w", objectstore.ErrAmbiguous, err)
 	}
 	return err
 }
 
-func (s gatedStore) Get(ctx context.Context, key string) (data []byte, v checkpoint.Version, err error) {
+func (s gatedStore) Get(ctx context.Context, key string) (data []byte, v objectstore.Version, err error) {
 	err = s.through("get "+generic(key), func() (err error) { data, v, err = s.Store.Get(ctx, key); return err })
 	return data, v, err
 }
 
-func (s gatedStore) PutIfAbsent(ctx context.Context, key string, data []byte) (v checkpoint.Version, err error) {
+func (s gatedStore) PutIfAbsent(ctx context.Context, key string, data []byte) (v objectstore.Version, err error) {
 	err = s.through("create "+generic(key), func() (err error) { v, err = s.Store.PutIfAbsent(ctx, key, data); return err })
 	return v, err
 }
 
-func (s gatedStore) PutIfMatch(ctx context.Context, key string, data []byte, was checkpoint.Version) (v checkpoint.Version, err error) {
+func (s gatedStore) PutIfMatch(ctx context.Context, key string, data []byte, was objectstore.Version) (v objectstore.Version, err error) {
 	err = s.through("swap "+generic(key), func() (err error) { v, err = s.Store.PutIfMatch(ctx, key, data, was); return err })
 	return v, err
 }

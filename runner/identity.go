@@ -11,15 +11,16 @@ import (
 
 // identityNow is the identity that this run would write.
 func (r *run) identityNow() *batch.Identity {
-	tables := map[string]string{}
+	tables, lost := map[string]string{}, map[string]batch.LostLetters(nil)
 	if r.identity != nil {
 		maps.Copy(tables, r.identity.Tables)
+		lost = r.identity.LostLetters
 	}
 	tables[mainTable] = r.table.UUID
 	if r.letters != nil && r.letters.table.Exists {
-		tables[lettersRole(r.letters.name)] = r.letters.table.UUID
+		tables[lettersRole(r.letters.place)] = r.letters.table.UUID
 	}
-	return &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName, Tables: tables, Keys: r.Keys}
+	return &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName, Tables: tables, Keys: r.Keys, LostLetters: lost}
 }
 
 // sameTable says that both are of the table with the same UUID.
@@ -52,13 +53,13 @@ func (r *run) checkMoved(was, is *batch.Identity) error {
 // sign writes down what the checkpoint belongs to, the first time and where a permitted change was made.
 func (r *run) sign(ctx context.Context) error {
 	is := r.identityNow()
-	if was := r.identity; was != nil && was.Sink == is.Sink && maps.Equal(was.Tables, is.Tables) && maps.Equal(was.Keys, is.Keys) {
+	if was := r.identity; was != nil && !r.unsigned && was.Sink == is.Sink && maps.Equal(was.Tables, is.Tables) && maps.Equal(was.Keys, is.Keys) {
 		return nil
 	}
 	if err := r.Log.SetIdentity(ctx, is); err != nil {
 		return err
 	}
-	r.identity = is
+	r.identity, r.unsigned = is, false
 	return nil
 }
 

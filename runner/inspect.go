@@ -14,7 +14,7 @@ type Outlook struct {
 	Identity *batch.Identity
 	Log      *batch.LogState
 	Table    *batch.Table
-	// DeadLetters is the table of dead letters that the job names, nil if it names none.
+	// DeadLetters is the place of dead letters that the job names, nil if it names none.
 	DeadLetters *batch.Table
 	View        *offsets.View
 	// Action is what recovery would do, empty if the run would refuse before it.

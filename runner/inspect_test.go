@@ -11,6 +11,7 @@ import (
 	"sluice/batch"
 	"sluice/checkpoint"
 	"sluice/lakesink/laketest"
+	"sluice/objectstore"
 	"sluice/runner"
 )
 
@@ -57,7 +58,7 @@ func createdAgain(t *testing.T, w *world) {
 
 func checkpointLost(t *testing.T, w *world) {
 	w.drain(t, nil)
-	w.store = checkpoint.NewMemory("lost")
+	w.store = objectstore.NewMemory("lost")
 	w.arrive()
 }
 
@@ -217,7 +218,7 @@ func (w *world) inspect(t *testing.T, change func(*runner.Query)) *runner.Outloo
 	return o
 }
 
-func objects(t *testing.T, store checkpoint.Store) map[string]string {
+func objects(t *testing.T, store objectstore.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	keys, err := store.List(t.Context(), "", "")

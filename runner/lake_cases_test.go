@@ -40,8 +40,8 @@ func (w *lakeWorld) run(c *laketest.Catalog, change func(*runner.Query)) (*progr
 	q, said := w.query(c.Script)
 	q.Log.(*checkpoint.Log).Retain = 100
 	q.Sink = lakeSink{lakesink.New(c, lakesink.Options{Table: "db.orders", Catalog: "test", PartitionBy: w.partitionBy})}
-	q.DeadLetters = func(table string) runner.Sink {
-		return lakeSink{lakesink.New(c, lakesink.Options{Table: table, Catalog: "test"})}
+	q.DeadLetters = func(place batch.LetterPlace) runner.Sink {
+		return lakeSink{lakesink.New(c, lakesink.Options{Table: place.Name, Catalog: "test"})}
 	}
 	if change != nil {
 		change(q)

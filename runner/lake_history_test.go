@@ -11,6 +11,7 @@ import (
 	"sluice/checkpoint"
 	"sluice/decode"
 	"sluice/lakesink"
+	"sluice/objectstore"
 	"sluice/runner"
 )
 
@@ -86,13 +87,13 @@ func TestAQueryThatWasSparksIsAdoptedWhereItsLedgerIs(t *testing.T) {
 	}
 	w.kafka.produce(0, 3)
 	lost := *w
-	lost.store = checkpoint.NewMemory("lost")
+	lost.store = objectstore.NewMemory("lost")
 	s, _, err := lost.run(lost.clean(), func(q *runner.Query) { q.Adopt = id })
 	if err != nil || s.QueryID != id || s.FirstBatch != 3 || s.Records != 3 {
 		t.Fatalf("got %+v, %v, want batch 3 with the new records", s, err)
 	}
 	w.appendSpark(t, id, 4) // Spark takes over
-	lost.store = checkpoint.NewMemory("lost again")
+	lost.store = objectstore.NewMemory("lost again")
 	lost.refuses(t, batch.Inconsistent, func(q *runner.Query) { q.Adopt = id }, id, "batch 4", "Spark")
 	lost.leftNothing(t, "the refused adoption")
 }

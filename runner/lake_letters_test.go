@@ -176,7 +176,7 @@ func (s sparing) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, e
 func TestAReplayThatLeavesTheTableOfDeadLettersAloneIsNoticed(t *testing.T) {
 	_, err := sleepBeforeDeadLetters(t, func(q *runner.Query) {
 		open := q.DeadLetters
-		q.DeadLetters = func(table string) runner.Sink { return sparing{open(table).(lakeSink)} }
+		q.DeadLetters = func(place batch.LetterPlace) runner.Sink { return sparing{open(place).(lakeSink)} }
 	})
 	wantNoticed(t, err)
 }
@@ -290,8 +290,9 @@ func TestATableOfDeadLettersThatIsGoneReplacedOrRolledBackIsRefused(t *testing.T
 			return w.catalog.DropTable(t.Context(), catalog.ToIdentifier("ops.dead"))
 		}, "is gone"},
 		"replaced": {func(t *testing.T, w *lakeWorld) error {
+			schema := w.named(t, "ops.dead").Schema()
 			err := w.catalog.DropTable(t.Context(), catalog.ToIdentifier("ops.dead"))
-			_, createErr := w.catalog.CreateTable(t.Context(), catalog.ToIdentifier("ops.dead"), w.table(t).Schema())
+			_, createErr := w.catalog.CreateTable(t.Context(), catalog.ToIdentifier("ops.dead"), schema)
 			return errors.Join(err, createErr)
 		}, "is not the one that this query wrote to"},
 		"rolled back": {func(t *testing.T, w *lakeWorld) error {
@@ -301,32 +302,37 @@ func TestATableOfDeadLettersThatIsGoneReplacedOrRolledBackIsRefused(t *testing.T
 			return errors.Join(err, commitErr)
 		}, "was rolled back"},
 	} {
-		for _, open := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, plan open %v", name, open), func(t *testing.T) {
-				w := newTypedWorld(t)
-				w.mutate = valued(letting)
-				for range 2 {
-					w.drain(t, nil)
-					w.kafka.produce(0, 8)
-				}
-				if open {
-					w.dieBefore(t, "create data")
-				}
-				before := w.lettersIn(t, "ops.dead")
-				if err := c.harm(t, w); err != nil {
-					t.Fatal(err)
-				}
-				lost := before - w.lettersIn(t, "ops.dead")
-				w.refuses(t, batch.Inconsistent, nil, "ops.dead "+c.text, "deadLetter.table")
-				w.mutate = valued(lettingElsewhere)
-				if s, _, err := w.run(w.clean(), nil); err != nil || !s.CaughtUp {
-					t.Fatalf("got %+v, %v", s, err)
-				}
-				rows, first, second := w.rows(t), w.lettersIn(t, "ops.dead"), w.lettersIn(t, "ops.other")
-				if before == 0 || lost == 0 || second == 0 || rows+first+second+lost != w.produced() {
-					t.Errorf("%d rows, %d and %d dead letters, %d lost; want %d", rows, first, second, lost, w.produced())
-				}
-			})
+		for _, way := range []struct {
+			name string
+			on   func(*runner.Query)
+		}{{"elsewhere", valued(lettingElsewhere)}, {"without them", func(q *runner.Query) { valued(letting)(q); q.AcceptLostLetters = true }}} {
+			for _, open := range []string{"", "create data", "commit db.orders snapshot"} {
+				t.Run(fmt.Sprintf("%s, on %s, died before %q", name, way.name, open), func(t *testing.T) {
+					w := newTypedWorld(t)
+					w.mutate = valued(letting)
+					for range 2 {
+						w.drain(t, nil)
+						w.kafka.produce(0, 8)
+					}
+					before := w.lettersIn(t, "ops.dead") // what an open batch has put there is put somewhere again
+					if open != "" {
+						w.dieBefore(t, open)
+					}
+					if err := c.harm(t, w); err != nil {
+						t.Fatal(err)
+					}
+					lost := before - w.lettersIn(t, "ops.dead")
+					w.refuses(t, batch.Inconsistent, nil, "ops.dead "+c.text, "deadLetter.table")
+					w.mutate = way.on
+					if s, _, err := w.run(w.clean(), nil); err != nil || !s.CaughtUp {
+						t.Fatalf("got %+v, %v", s, err)
+					}
+					rows, first, second := w.rows(t), w.lettersIn(t, "ops.dead"), w.lettersIn(t, "ops.other")
+					if before == 0 || first+second == 0 || rows+first+second+lost != w.produced() {
+						t.Errorf("%d rows, %d and %d dead letters, %d lost; want %d", rows, first, second, lost, w.produced())
+					}
+				})
+			}
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (w *lakeWorld) replay(c catalog.Catalog, mended func(offset int64) bool) (*
 		return lakesink.New(c, lakesink.Options{Table: name, Catalog: "test", Sleep: func(context.Context, time.Duration) error { return nil }})
 	}
 	return open("db.orders").Replay(context.Background(), []*lakesink.Iceberg{open("ops.dead")}, lakesink.ReplayOptions{Query: id, Name: "orders", Run: "replay", Schema: decoder.Schema(),
-		Decode: func(r *columns.Records) (*columns.Batch, error) { return decoder.Decode(mend(r, mended)) }})
+		Decode: func(r *columns.Records) (*columns.Batch, error) { return sliced(mend(r, mended), decoder.Decode) }})
 }
 
 // mend stands for a decoder of today that reads more than the one of before.

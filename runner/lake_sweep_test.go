@@ -20,6 +20,7 @@ import (
 	"sluice/lakesink"
 	"sluice/lakesink/laketest"
 	"sluice/layout"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
 	"sluice/verify"
@@ -28,7 +29,7 @@ import (
 // lakeWorld is a world whose table is a real Iceberg table in a SQLite catalog.
 type lakeWorld struct {
 	kafka   *kafka
-	store   checkpoint.Store
+	store   objectstore.Store
 	catalog catalog.Catalog
 	// outer, if set, is put around the catalog of a run, outside its script; mutate, if set, breaks a run.
 	outer  func(catalog.Catalog) catalog.Catalog
@@ -51,7 +52,7 @@ func newLakeWorld(t *testing.T) *lakeWorld {
 			t.Error(err)
 		}
 	})
-	w := &lakeWorld{kafka: newKafka(), store: checkpoint.NewMemory("test"), catalog: c}
+	w := &lakeWorld{kafka: newKafka(), store: objectstore.NewMemory("test"), catalog: c}
 	w.kafka.produce(0, 5)
 	w.kafka.produce(1, 3)
 	return w
@@ -79,7 +80,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	q := &runner.Query{
 		Source: rawSource{&source{kafka: w.kafka, gate: open()}, w.value}, Sink: lakeSink{ice}, Log: log, Journal: log, Lease: noLease{}, Reporter: said,
 		NewDecoder:  func(value batch.Value, headers bool) (runner.Decoder, error) { return decode.New(value, headers) },
-		DeadLetters: func(table string) runner.Sink { return lakeSink{sinks[table]} }, DeadLetterSchema: decode.DeadLetterSchema(),
+		DeadLetters: func(place batch.LetterPlace) runner.Sink { return lakeSink{sinks[place.Name]} }, DeadLetterSchema: decode.DeadLetterSchema(),
 		Widening: &runner.Widening{Evolver: ice, Widen: decode.Widen, Bounded: decode.Bounded,
 			On: func(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }},
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 4,
@@ -142,19 +143,19 @@ func (r rawReader) Next(ctx context.Context) (*columns.Records, error) {
 
 // scriptedStore is a checkpoint store whose writes are effects of a script.
 type scriptedStore struct {
-	checkpoint.Store
+	objectstore.Store
 	script *laketest.Script
 }
 
 func (s scriptedStore) effect(name string, apply func() error) error {
 	err := s.script.Effect(name, apply)
 	if errors.Is(err, laketest.ErrInjected) {
-		return fmt.Errorf("%w: %w", checkpoint.ErrAmbiguous, err)
+		return fmt.Errorf("%w: %w", objectstore.ErrAmbiguous, err)
 	}
 	return err
 }
 
-func (s scriptedStore) Get(ctx context.Context, key string) ([]byte, checkpoint.Version, error) {
+func (s scriptedStore) Get(ctx context.Context, key string) ([]byte, objectstore.Version, error) {
 	if s.script.Dead() {
 		return nil, "", laketest.ErrKilled
 	}
@@ -168,12 +169,12 @@ func (s scriptedStore) List(ctx context.Context, prefix, after string) ([]string
 	return s.Store.List(ctx, prefix, after)
 }
 
-func (s scriptedStore) PutIfAbsent(ctx context.Context, key string, data []byte) (v checkpoint.Version, err error) {
+func (s scriptedStore) PutIfAbsent(ctx context.Context, key string, data []byte) (v objectstore.Version, err error) {
 	err = s.effect("create "+generic(key), func() (err error) { v, err = s.Store.PutIfAbsent(ctx, key, data); return err })
 	return v, err
 }
 
-func (s scriptedStore) PutIfMatch(ctx context.Context, key string, data []byte, was checkpoint.Version) (v checkpoint.Version, err error) {
+func (s scriptedStore) PutIfMatch(ctx context.Context, key string, data []byte, was objectstore.Version) (v objectstore.Version, err error) {
 	err = s.effect("swap "+generic(key), func() (err error) { v, err = s.Store.PutIfMatch(ctx, key, data, was); return err })
 	return v, err
 }

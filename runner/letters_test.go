@@ -67,6 +67,9 @@ func newLettersWorld(was, is batch.Value) *world {
 	w := newWorld()
 	w.value, w.changed = was, &is
 	w.letters = map[string]*lake{"ops.dead": newLake(), "ops.other": newLake()}
+	for name, dead := range w.letters {
+		dead.uuid = "uuid of " + name
+	}
 	return w
 }
 
@@ -76,7 +79,12 @@ func (w *world) addLetters(q *runner.Query, g *gate) {
 		return
 	}
 	q.DeadLetterSchema = fakeLetters
-	q.DeadLetters = func(table string) runner.Sink { return &sink{lake: w.letters[table], gate: g, letters: true} }
+	q.DeadLetters = func(place batch.LetterPlace) runner.Sink {
+		if place.Kind == batch.InTopic {
+			return &topicSink{topic: w.topics[place.Name], gate: g}
+		}
+		return &sink{lake: w.letters[place.Name], gate: g, letters: true}
+	}
 	q.NewDecoder = func(v batch.Value, _ bool) (runner.Decoder, error) { return rejecting{v.OnMalformed}, nil }
 }
 
@@ -246,7 +254,7 @@ func TestTheSweepNoticesDeadLettersThatComeAfterTheRows(t *testing.T) {
 		_, violation := sweep(func() *world {
 			return newLettersWorld(rejects, rejects).broken(func(q *runner.Query) {
 				waiting, open := new(func() error), q.DeadLetters
-				q.DeadLetters = func(table string) runner.Sink { return tardy{open(table), waiting} }
+				q.DeadLetters = func(place batch.LetterPlace) runner.Sink { return tardy{open(place), waiting} }
 				q.Sink = rowsFirst{q.Sink, waiting}
 			})
 		}, none, true)
@@ -275,7 +283,7 @@ func TestTheSweepNoticesDeadLettersThatAreNotCompared(t *testing.T) {
 					return decoders(v, headers)
 				}
 				if mutated {
-					q.DeadLetters = func(table string) runner.Sink { return heedless{open(table).(*sink)} }
+					q.DeadLetters = func(place batch.LetterPlace) runner.Sink { return heedless{open(place).(*sink)} }
 				}
 			}
 			q, _ = w.query(open(), none)

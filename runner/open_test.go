@@ -10,8 +10,8 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
-	"sluice/checkpoint/storetest"
 	"sluice/columns"
+	"sluice/objectstore/storetest"
 	"sluice/runner"
 )
 

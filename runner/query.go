@@ -50,8 +50,11 @@ type Options struct {
 	NewQuery bool
 	// LostRows decides, for this run, about rows that the table lost. Empty: the run stops and asks.
 	LostRows batch.Choice
+	// AcceptLostLetters decides, for this run, to go on without dead letters that their place has lost: it is gone, replaced or
+	// rolled back. Without it the run stops and asks.
+	AcceptLostLetters bool
 	// StartGiven names an option that somebody gave to say where a new query begins; empty if nobody did. Like Adopt,
-	// NewQuery and LostRows it is told to Reporter, with why, if it changes nothing.
+	// NewQuery, LostRows and AcceptLostLetters it is told to Reporter, with why, if it changes nothing.
 	StartGiven string
 	// TableName names the table to people, SourceName the source in progress reports.
 	TableName  string
@@ -76,9 +79,9 @@ type Query struct {
 	Lease      Lease
 	Reporter   Reporter
 	NewDecoder NewDecoder
-	// DeadLetters is the table of dead letters of a name: the same value for the same name. DeadLetterSchema is the columns
+	// DeadLetters is the sink of a place of dead letters: the same value for the same place. DeadLetterSchema is the columns
 	// that decoders give them. Both may be nil where no job or plan has any.
-	DeadLetters      func(table string) Sink
+	DeadLetters      func(place batch.LetterPlace) Sink
 	DeadLetterSchema columns.Schema
 	// Widening is nil where records never alter the table.
 	Widening *Widening

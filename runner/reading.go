@@ -16,7 +16,7 @@ type reading struct {
 	queryID  string
 	identity *batch.Identity
 	table    *batch.Table
-	// letters is the table of dead letters that the job names, nil if it names none.
+	// letters is the place of dead letters that the job names, nil if it names none.
 	letters *letters
 	// entries are the checkpoint's newest plan and marker.
 	entries *batch.LogState

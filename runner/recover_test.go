@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sluice/batch"
-	"sluice/checkpoint"
+	"sluice/objectstore"
 	"sluice/progress"
 	"sluice/runner"
 )
@@ -18,7 +18,7 @@ func TestALostCheckpointIsNeverTakenForANewQuery(t *testing.T) {
 	w := newWorld()
 	w.drain(t, nil)
 	id := w.queryID(t)
-	w.store = checkpoint.NewMemory("lost")
+	w.store = objectstore.NewMemory("lost")
 	w.refuses(t, batch.Inconsistent, nil, id, "--adopt", "--new-query")
 	if keys, err := w.store.List(context.Background(), "", ""); err != nil || len(keys) > 0 {
 		t.Errorf("the refused run left %v (%v)", keys, err)
@@ -37,7 +37,7 @@ func TestARenamedJobDoesNotReadEverythingAgain(t *testing.T) {
 	w := newWorld()
 	w.drain(t, nil)
 	id := w.queryID(t)
-	w.store = checkpoint.NewMemory("renamed")
+	w.store = objectstore.NewMemory("renamed")
 	rename := func(q *runner.Query) { q.Name = "renamed" }
 	w.refuses(t, batch.Inconsistent, rename, id, "t-0 up to 8", `{"t":{"0":8,"1":4}}`, "--new-query")
 	if keys, err := w.store.List(context.Background(), "", ""); err != nil || len(keys) > 0 {
@@ -52,7 +52,7 @@ func TestARenamedJobDoesNotReadEverythingAgain(t *testing.T) {
 func TestANewQueryIntoAnOldTableReadsEverythingAgainIfAsked(t *testing.T) {
 	w := newWorld()
 	w.drain(t, nil)
-	w.store = checkpoint.NewMemory("new")
+	w.store = objectstore.NewMemory("new")
 	s, _, err := w.run(func(q *runner.Query) { q.NewQuery = true })
 	if err != nil || s.Records != 10 || s.FirstBatch != 0 {
 		t.Fatalf("got %+v, %v", s, err)
@@ -76,7 +76,7 @@ func TestACheckpointBehindTheTableIsRebuiltFromTheLedger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lost := *w
-			lost.store = checkpoint.NewMemory("backup")
+			lost.store = objectstore.NewMemory("backup")
 			keys, err := w.store.List(context.Background(), "", "")
 			if err != nil {
 				t.Fatal(err)

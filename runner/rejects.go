@@ -43,7 +43,7 @@ func (r *rejects) begin(ctx context.Context) (err error) {
 	}
 	own := *r.task
 	own.SchemaID, own.SpecID = out.SchemaID, out.SpecID
-	if r.writer, err = r.executor.DeadLetters(r.task.Value.DeadLetters).Write(ctx, &own, r.attempt, letterSchema(r.executor.DeadLetterSchema)); err != nil {
+	if r.writer, err = r.executor.DeadLetters(r.task.Value.LetterPlace()).Write(ctx, &own, r.attempt, LetterColumns(r.executor.DeadLetterSchema)); err != nil {
 		return fmt.Errorf("open files of dead letters: %w", err)
 	}
 	return nil

@@ -53,7 +53,7 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 			extra.Files++
 			extra.WrittenBytes += f.Bytes
 		}
-		if d := result.DeadLetters; d != nil {
+		if d := result.DeadLetters; d != nil && !work.letters.forgets() {
 			for _, f := range d.Files {
 				extra.DeadLetterFiles++
 				extra.WrittenBytes += f.Bytes
@@ -62,7 +62,15 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 	}
 	bad, _ := misfits(work.results)
 	if extra.Reasons = bad.Reasons; extra.DeadLetters > 0 {
-		extra.DeadLetterTable, extra.DeadLetterSnapshot = work.letters.name, work.letters.table.Applied.Snapshot
+		extra.DeadLetterSnapshot = work.letters.table.Applied.Snapshot
+		switch place := work.letters.place; place.Kind {
+		case batch.InTable:
+			extra.DeadLetterTable = place.Name
+		case batch.InTopic:
+			extra.DeadLetterTopic = place.Name
+		case batch.InPath:
+			extra.DeadLetterPath = place.Name
+		}
 	}
 	rate := perSecond(records, took)
 	return &progress.Batch{ID: r.queryID, RunID: r.RunID, Name: r.Name, Timestamp: progress.Timestamp{Time: watch.began}, BatchID: plan.Batch,
@@ -109,7 +117,9 @@ func (r *run) count(b *progress.Batch) {
 	s.Nulled += b.Sluice.Nulled
 	s.Bytes += b.Sluice.WrittenBytes
 	s.Files += b.Sluice.Files + b.Sluice.DeadLetterFiles
-	if s.DeadLetterTable = cmp.Or(b.Sluice.DeadLetterTable, s.DeadLetterTable); len(b.Sluice.Reasons) > 0 && s.Reasons == nil {
+	s.DeadLetterTable, s.DeadLetterTopic = cmp.Or(b.Sluice.DeadLetterTable, s.DeadLetterTable), cmp.Or(b.Sluice.DeadLetterTopic, s.DeadLetterTopic)
+	s.DeadLetterPath = cmp.Or(b.Sluice.DeadLetterPath, s.DeadLetterPath)
+	if len(b.Sluice.Reasons) > 0 && s.Reasons == nil {
 		s.Reasons = map[string]int64{}
 	}
 	for reason, n := range b.Sluice.Reasons {

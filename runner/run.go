@@ -19,6 +19,8 @@ type run struct {
 	// held says that the lease is ours; epoch is its number.
 	held  bool
 	epoch int64
+	// unsigned says that the identity has a decision which is not in the checkpoint yet.
+	unsigned bool
 	// shaped says that the table was made, or seen to take our rows, in this run.
 	shaped bool
 	// empty says that the checkpoint had no query when this run came.

@@ -17,6 +17,7 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/objectstore"
 	"sluice/progress"
 	"sluice/runner"
 )
@@ -25,11 +26,13 @@ import (
 type world struct {
 	kafka *kafka
 	lake  *lake
-	store checkpoint.Store
+	store objectstore.Store
 	// retain is how many entries a checkpoint keeps.
 	retain int
 	// letters are the tables of dead letters by name, nil where the job has none.
 	letters map[string]*lake
+	// topics are the topics of dead letters by name, nil where no job has one.
+	topics map[string]*letterTopic
 	// value is how the job reads values, raw if it does not say; changed what it is after a fault, nil for the same.
 	value   batch.Value
 	changed *batch.Value
@@ -46,7 +49,7 @@ func (w *world) change() {
 
 // newWorld holds two partitions with a backlog of three batches.
 func newWorld() *world {
-	w := &world{kafka: newKafka(), lake: newLake(), store: checkpoint.NewMemory("test"), retain: 2}
+	w := &world{kafka: newKafka(), lake: newLake(), store: objectstore.NewMemory("test"), retain: 2}
 	w.kafka.produce(0, 7)
 	w.kafka.produce(1, 3)
 	return w
@@ -138,6 +141,9 @@ func (f *stretching) Last(ctx context.Context) (*batch.LogState, error) {
 
 // judge compares the table with what Kafka held: every record of every partition, once.
 func (w *world) judge() error {
+	if w.topics != nil {
+		return w.judgeTopics()
+	}
 	rows, err := w.rows()
 	if err != nil {
 		return err
@@ -199,7 +205,10 @@ func sweep(fresh func() *world, m mutant, arrivals bool) (struck map[string]bool
 		for i := 0; ; i++ {
 			w := fresh()
 			g, err := w.crash(i, how, m)
-			if g.struck == "" && err == nil {
+			if g.struck == "" {
+				if err != nil && violation == nil {
+					violation = fmt.Errorf("a run that nothing struck: %w", err)
+				}
 				break
 			}
 			struck[g.struck] = true

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sluice/batch"
-	"sluice/checkpoint"
+	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
 )
@@ -41,7 +41,7 @@ func TestTheHintOfATruncatedLogWorksAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.put(0, 6) // offsets 3 to 8, of which the table has 3 to 6 of before
-	w.store = checkpoint.NewMemory("other")
+	w.store = objectstore.NewMemory("other")
 	change := func(q *runner.Query) {
 		q.Name, q.NewQuery, q.Source = "other", true, startingAt{q.Source, at}
 	}

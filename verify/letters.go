@@ -24,22 +24,27 @@ const (
 	letterBatch = "batch_id"
 )
 
-// lettersRole begins the role of a table of dead letters in an identity; its name follows.
+// lettersRole begins the role of a place of dead letters in an identity; the place follows, as batch.LetterPlace has it.
 const lettersRole = "deadLetters/"
 
-// LetterTables lists the names of the tables that a query's dead letters went to, as its identity has them.
-func LetterTables(identity *batch.Identity) []string {
+// LetterPlaces lists the places of one kind that a query's dead letters went to, by name, as its identity has them.
+func LetterPlaces(identity *batch.Identity, kind batch.LetterKind) []string {
 	var names []string
 	if identity != nil {
 		for role := range identity.Tables {
-			if name, ok := strings.CutPrefix(role, lettersRole); ok {
-				names = append(names, name)
+			if text, ok := strings.CutPrefix(role, lettersRole); ok {
+				if place := batch.ParseLetterPlace(text); place.Kind == kind {
+					names = append(names, place.Name)
+				}
 			}
 		}
 	}
 	slices.Sort(names)
 	return names
 }
+
+// LetterTables are those of them that are tables.
+func LetterTables(identity *batch.Identity) []string { return LetterPlaces(identity, batch.InTable) }
 
 // letterTable is one table of dead letters, with those of the query that the table of the rows counts.
 type letterTable struct {
@@ -51,8 +56,26 @@ type letterTable struct {
 	damaged bool
 }
 
+// lettersAccepted says whether somebody has decided to go on without dead letters that a place has lost.
+func (c *court) lettersAccepted() bool { return c.Identity != nil && len(c.Identity.LostLetters) > 0 }
+
+// lostLetters is the limit of those dead letters: which places, and how they were found.
+func (c *court) lostLetters() Limit {
+	var found []string
+	for _, uuid := range slices.Sorted(maps.Keys(c.Identity.LostLetters)) {
+		found = append(found, c.Identity.LostLetters[uuid].Found)
+	}
+	return Limit{Kind: LossAccepted, Why: "somebody decided to go on without dead letters that were lost (--lost-dead-letters accept), according to the identity of the query: " + strings.Join(found, "; "),
+		Todo: "nothing if they were meant to stay gone"}
+}
+
 // readLetters reads the tables of dead letters, after the table of the rows: of what was added since, nothing counts.
 func (c *court) readLetters(ctx context.Context) error {
+	if c.lettersAccepted() {
+		l := c.lostLetters()
+		l.What = "what became of all dead letters"
+		c.limit(l)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.DeadLetters)) {
 		t, err := c.DeadLetters[name](ctx)
 		if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
@@ -80,9 +103,9 @@ func (c *court) sameLetterTable(name string, t *table.Table) bool {
 	if t != nil {
 		is = t.Metadata().TableUUID().String()
 	}
-	if was != "" && was != is {
+	if was != "" && was != is && c.Identity.AcceptedLoss(was) == nil {
 		c.problem(Problem{Kind: DeadLetterTableGone, Query: c.Query, What: "the table of dead letters " + name + " is gone, or another one took its place",
-			Evidence: fmt.Sprintf("the identity of the query says that its UUID is %s; there is %s", was, is), Todo: "Bring it back, or accept that the dead letters of the batches before are gone."})
+			Evidence: fmt.Sprintf("the identity of the query says that its UUID is %s; there is %s", was, is), Todo: "Bring it back, or run the query once with --lost-dead-letters accept."})
 	}
 	return t != nil && (was == "" || was == is)
 }
@@ -225,6 +248,11 @@ func (c *court) judgeLetters(k *partitionCase) {
 	switch found := k.letters.rows; {
 	case found > says:
 		c.badLetters(k, Problem{Kind: DeadLettersUnexpected, Count: found - says, What: fmt.Sprintf("%s has %s more than were counted", k, count(found-says, "dead letter"))})
+	case found < says && c.lettersAccepted():
+		k.line.Verdict = worse(k.line.Verdict, Unproven)
+		l := c.lostLetters()
+		l.What = fmt.Sprintf("what became of %s of %s", count(says-found, "dead letter"), k)
+		c.limit(l)
 	case found < says && !k.lettersWhole:
 		k.line.Verdict = worse(k.line.Verdict, Unproven)
 		c.limit(Limit{Kind: DeadLettersOnly, What: fmt.Sprintf("what became of %s of %s", count(says-found, "dead letter"), k),

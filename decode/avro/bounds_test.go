@@ -46,6 +46,33 @@ func TestAFewBytesDoNotMakeManyValues(t *testing.T) {
 	}
 }
 
+// A large record takes at most 24 times its bytes and 16 MiB, also where it has a byte for each of its wide nulls, or of the long
+// names of an enum; columns that grow have up to twice the room.
+func TestALargeRecordTakesABoundedMultipleOfItsBytes(t *testing.T) {
+	const size = 2 << 20
+	var fields, names []string
+	for i := range 16 {
+		fields = append(fields, field(fmt.Sprintf("f%d", i), `"long"`))
+		names = append(names, fmt.Sprintf("f%d: BIGINT", i))
+	}
+	wide := strings.ReplaceAll(record(fields...), `"R"`, `"W"`)
+	for name, c := range map[string]struct{ items, ddl string }{
+		"nulls of a struct": {`["null",` + wide + `]`, "a ARRAY<STRUCT<" + strings.Join(names, ", ") + ">>"},
+		"names of an enum":  {`{"type":"enum","name":"E","symbols":["` + strings.Repeat("S", 200) + `"]}`, "a ARRAY<STRING>"},
+	} {
+		p := mustCompile(t, record(field("a", `{"type":"array","items":`+c.items+`}`)), c.ddl, avro.Options{})
+		dst := columns.Make(p.Schema())
+		err := p.Append(dst, slices.Concat(binary.AppendVarint(nil, size), make([]byte, size+1)))
+		var bad *malformed.Error
+		if !errors.As(err, &bad) || bad.Reason != malformed.Size {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if got, most := held(dst), 2*(24*size+16<<20); got > most {
+			t.Errorf("%s: %d bytes take %d, want at most %d", name, size, got, most)
+		}
+	}
+}
+
 // held is how many bytes columns have room for.
 func held(arrays []columns.Array) int {
 	sum := 0

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sluice/columns"
+	"sluice/decode/mapkeys"
 )
 
 // Options change how values are read. The zero value is the rules of the package comment.
@@ -51,7 +52,7 @@ func compile(writer *Schema, to columns.Field, o Options) (*Parser, *columns.Typ
 		return nil, nil, err
 	}
 	root.name = to.Name
-	return &Parser{root: []step{root}, least: writer.root.weigh().least, weight: weightOf(&to.Type)}, extra, nil
+	return &Parser{root: []step{root}, least: writer.root.weigh().least, weight: to.Type.Weight()}, extra, nil
 }
 
 // resolver holds a writer's types against columns.
@@ -86,7 +87,7 @@ func (r *resolver) value(n *node, f *columns.Field, path string) (s step, extra 
 	default:
 		s, err = r.scalar(n, f, path)
 	}
-	s.typ, s.required, s.weight = &f.Type, f.Required, weightOf(&f.Type)
+	s.typ, s.required, s.weight = &f.Type, f.Required, f.Type.Weight()
 	return s, extra, err
 }
 
@@ -138,23 +139,6 @@ func typeName(t *columns.Type) string {
 	return t.Kind.String()
 }
 
-// weightOf is how many values of eight bytes a null of the type takes, at least 1.
-func weightOf(t *columns.Type) int {
-	switch t.Kind {
-	case columns.Struct:
-		sum := 0
-		for i := range t.Fields {
-			sum = min(sum+weightOf(&t.Fields[i].Type), largest)
-		}
-		return max(sum, 1)
-	case columns.Fixed:
-		return max(1, min(t.Width/8, largest))
-	case columns.UUID, columns.Decimal:
-		return 2
-	}
-	return 1
-}
-
 func (r *resolver) list(n *node, f *columns.Field, path string) (step, *columns.Type, error) {
 	element, inner, err := r.value(n.item(), &f.Type.Fields[0], join(path, f.Type.Fields[0].Name))
 	s := step{op: opList, steps: []step{element}, least: n.item().weigh().least}
@@ -164,7 +148,7 @@ func (r *resolver) list(n *node, f *columns.Field, path string) (step, *columns.
 func (r *resolver) mapping(n *node, f *columns.Field, path string) (step, *columns.Type, error) {
 	value, inner, err := r.value(n.item(), &f.Type.Fields[1], join(path, f.Type.Fields[1].Name))
 	value.column = 1
-	s := step{op: opMap, steps: []step{value}, least: 1 + n.item().weigh().least, keys: newKeySet()}
+	s := step{op: opMap, steps: []step{value}, least: 1 + n.item().weigh().least, keys: mapkeys.New()}
 	return s, within(f, 1, inner), err
 }
 
@@ -213,7 +197,7 @@ func (r *resolver) record(n *node, f *columns.Field, path string) (step, *column
 		return s, nil, err
 	}
 	for _, m := range s.missing {
-		s.missingWeight = min(s.missingWeight+weightOf(&f.Type.Fields[m].Type), largest)
+		s.missingWeight = min(s.missingWeight+f.Type.Fields[m].Type.Weight(), largest)
 	}
 	return s, structOf(extra), nil
 }

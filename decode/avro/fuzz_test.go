@@ -50,7 +50,7 @@ func compare(t *testing.T, p *avro.Parser, o *oracle, good, value []byte) {
 		}
 	}
 	for i := range to {
-		if err := sound(&dst[i], &to[i].Type, len(want), to[i].Name); err != nil {
+		if err := rowtest.Sound(&dst[i], &to[i].Type, len(want), to[i].Name); err != nil {
 			t.Fatalf("%s: %x: %v", o.schema, value, err)
 		}
 	}
@@ -184,7 +184,7 @@ func FuzzParse(f *testing.F) {
 		if err := p.Append(dst, value); err != nil && !errors.As(err, &bad) {
 			t.Fatalf("%s: %s: got %v", text, hex.EncodeToString(value), err)
 		}
-		if err := sound(&dst[0], &typ, dst[0].Len, "v"); err != nil {
+		if err := rowtest.Sound(&dst[0], &typ, dst[0].Len, "v"); err != nil {
 			t.Fatalf("%s: %s: %v", text, hex.EncodeToString(value), err)
 		}
 	})

@@ -118,7 +118,7 @@ func (p *Parser) entry(s *step, entries *columns.Array, from, i int) int {
 		return p.fail(malformed.Encoding, at, "a key is not UTF-8")
 	}
 	appendBytes(keys, key)
-	if s.keys.repeated(keys, from) {
+	if s.keys.Repeated(keys, from) {
 		p.fail(malformed.Duplicate, at, "the map has the key twice")
 		until = -1
 	} else {

@@ -49,7 +49,7 @@ const (
 // If it is malformed, the error is a *malformed.Error and dst is as it was before. Nothing of value is kept. The values
 // of all rows in dst must be fewer than 2 GiB, so that offsets fit.
 func (p *Parser) Append(dst []columns.Array, value []byte) error {
-	p.b, p.path, p.room = value, p.path[:0], perByte*len(value)+perColumn*p.weight
+	p.b, p.path, p.room = value, p.path[:0], malformed.Room(len(value), perByte)+perColumn*p.weight
 	row := dst[0].Len
 	i := p.datum(dst)
 	p.b = nil

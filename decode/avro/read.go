@@ -151,13 +151,13 @@ func (p *Parser) present(s *step, a *columns.Array, i int) (bool, int) {
 	return false, -1
 }
 
-// nothing appends a null. Where the record has a byte for it, only a wide one counts as left out.
+// nothing appends a null. Where the record has a byte for it, only one that is wider than a number counts as left out.
 func (p *Parser) nothing(s *step, a *columns.Array, at int, paid bool) bool {
 	if s.required {
 		p.fail(malformed.Null, at, "null, and the column is required")
 		return false
 	}
-	if !paid || s.weight > perByte {
+	if !paid || s.weight > 1 {
 		if !p.charge(s.weight, at) {
 			return false
 		}

@@ -1,11 +1,8 @@
 package avro_test
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math/big"
 	"strings"
 	"testing"
 
@@ -79,105 +76,11 @@ func b(tb testing.TB, text string) []byte {
 	return v
 }
 
-// rowAt takes a row out of columns.
-func rowAt(schema []columns.Field, arrays []columns.Array, i int) []any {
-	row := make([]any, len(schema))
-	for k := range schema {
-		row[k] = valueAt(&schema[k].Type, &arrays[k], i)
-	}
-	return row
-}
-
-func valueAt(t *columns.Type, a *columns.Array, i int) any {
-	if !a.Valid(i) {
-		return nil
-	}
-	switch t.Kind {
-	case columns.Bool:
-		return a.Data[i>>3]>>(i&7)&1 == 1
-	case columns.Int32, columns.Date:
-		return a.Int32s[i]
-	case columns.Float32:
-		return a.Float32s[i]
-	case columns.Float64:
-		return a.Float64s[i]
-	case columns.String:
-		return string(a.Bytes(i))
-	case columns.Binary:
-		return bytes.Clone(a.Bytes(i))
-	case columns.Fixed:
-		return bytes.Clone(a.Data[i*t.Width : (i+1)*t.Width])
-	case columns.UUID:
-		return bytes.Clone(a.Data[i*16 : (i+1)*16])
-	case columns.Decimal:
-		return decimalAt(t, a, i)
-	case columns.List:
-		list := []any{}
-		for k, until := a.Span(i); k < until; k++ {
-			list = append(list, valueAt(&t.Fields[0].Type, &a.Children[0], k))
-		}
-		return list
-	case columns.Map:
-		entries := []rowtest.Entry{}
-		for k, until := a.Span(i); k < until; k++ {
-			e := rowAt(t.Fields, a.Children[0].Children, k)
-			entries = append(entries, rowtest.Entry{Key: e[0], Value: e[1]})
-		}
-		return entries
-	case columns.Struct:
-		return rowAt(t.Fields, a.Children, i)
-	}
-	return a.Int64s[i]
-}
-
-func decimalAt(t *columns.Type, a *columns.Array, i int) any {
-	if t.Precision <= columns.WideDecimal {
-		return big.NewInt(a.Int64s[i])
-	}
-	v := big.NewInt(int64(binary.LittleEndian.Uint64(a.Data[16*i+8:])))
-	v.Lsh(v, 64)
-	return v.Add(v, new(big.Int).SetUint64(binary.LittleEndian.Uint64(a.Data[16*i:])))
-}
-
-// sound checks what must hold of columns whatever is in them.
-func sound(a *columns.Array, t *columns.Type, rows int, path string) error {
-	values := map[columns.Kind]int{columns.Int32: len(a.Int32s), columns.Date: len(a.Int32s), columns.Int64: len(a.Int64s), columns.Time: len(a.Int64s),
-		columns.Timestamp: len(a.Int64s), columns.TimestampTZ: len(a.Int64s), columns.Float32: len(a.Float32s), columns.Float64: len(a.Float64s),
-		columns.Fixed: len(a.Data) / max(t.Width, 1), columns.UUID: len(a.Data) / 16}
-	nulls := 0
-	for i := range a.Len {
-		if !a.Valid(i) {
-			nulls++
-		}
-	}
-	if got, ok := values[t.Kind]; ok && got != rows || a.Len != rows || nulls != a.Nulls || nulls == 0 != (len(a.Validity) == 0) {
-		return fmt.Errorf("%s: %d values, %d rows, %d of %d nulls, want %d rows", path, got, a.Len, a.Nulls, nulls, rows)
-	}
-	inner, children := rows, a.Children
-	if t.Kind == columns.List || t.Kind == columns.Map {
-		if inner = 0; rows > 0 {
-			_, inner = a.Span(rows - 1)
-		}
-	}
-	if t.Kind == columns.Map {
-		children = a.Children[0].Children
-	}
-	for i := range t.Fields {
-		if err := sound(&children[i], &t.Fields[i].Type, inner, path+"."+t.Fields[i].Name); err != nil {
-			return err
-		}
-		if t.Fields[i].Required && children[i].Nulls > 0 {
-			return fmt.Errorf("%s.%s is required and has nulls", path, t.Fields[i].Name)
-		}
-	}
-	return nil
-}
-
 // values renders the rows that were read.
 func values(p *avro.Parser, dst []columns.Array) string {
 	rows := []any{}
 	for i := range dst[0].Len {
-		rows = append(rows, rowAt(p.Schema(), dst, i))
+		rows = append(rows, rowtest.Row(p.Schema(), dst, i))
 	}
 	return rowtest.Text(rows)
 }

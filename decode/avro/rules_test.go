@@ -205,7 +205,7 @@ func TestMalformedValuesAreRefusedWithReasonPathAndPosition(t *testing.T) {
 			t.Errorf("%s: got %s %q at %d: %s; want %s %q at %d: %s", name, bad.Reason, bad.Path, bad.Position, bad.Detail, c.reason, c.path, c.position, c.detail)
 		}
 		for i := range dst {
-			if err := sound(&dst[i], &p.Schema()[i].Type, 0, "dst"); err != nil {
+			if err := rowtest.Sound(&dst[i], &p.Schema()[i].Type, 0, "dst"); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -1,6 +1,9 @@
 package avro
 
-import "sluice/columns"
+import (
+	"sluice/columns"
+	"sluice/decode/mapkeys"
+)
 
 // op is how a step reads.
 type op uint8
@@ -66,7 +69,7 @@ type step struct {
 	// least is how many bytes an item of a list or a map has at least.
 	least   int
 	symbols [][]byte
-	keys    *keySet
+	keys    *mapkeys.Set
 	// skips is the type that is passed; union is the one whose index is read.
 	skips, union *node
 	// refuses is why a value is malformed.

@@ -46,7 +46,7 @@ func (r *resolver) union(n *node, f *columns.Field, path string) (step, *columns
 // step that refuses values.
 func (r *resolver) branch(b *node, f *columns.Field, path string) (step, *columns.Type, error) {
 	if b.kind == kindNull {
-		return step{op: opNull, typ: &f.Type, required: f.Required, weight: weightOf(&f.Type)}, nil, nil
+		return step{op: opNull, typ: &f.Type, required: f.Required, weight: f.Type.Weight()}, nil, nil
 	}
 	s, extra, err := r.value(b, f, path)
 	if err != nil {

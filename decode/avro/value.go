@@ -29,7 +29,11 @@ func (p *Parser) enum(s *step, a *columns.Array, i int) int {
 	if v < 0 || v >= int64(len(s.symbols)) {
 		return p.refuse(s, malformed.Syntax, i, "the enum has %d symbols, and the value is number %d", len(s.symbols), v)
 	}
-	appendBytes(a, s.symbols[v])
+	symbol := s.symbols[v]
+	if !p.charge(len(symbol)/8, i) {
+		return p.in(s)
+	}
+	appendBytes(a, symbol)
 	return next
 }
 

@@ -7,7 +7,8 @@
 //	items      ARRAY<STRUCT<sku: STRING, qty: INT>>
 //
 // Columns are separated by commas; a colon may stand between name and type, at each depth. Names keep their case, types
-// and keywords have none. Comments are -- to the end of the line and /* … */. The whole may be one STRUCT<…>.
+// and keywords have none. Comments are -- to the end of the line and /* … */, also within each other. The whole may be
+// one STRUCT<…>. Texts in quotes have the escapes of Spark's string literals: \n, \', \u00e9, \U0001f600, \101 and so on.
 //
 //	BOOLEAN, BOOL                       boolean
 //	TINYINT, BYTE, SMALLINT, SHORT      int; Iceberg has nothing smaller, and the smaller range is not enforced

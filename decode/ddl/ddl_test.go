@@ -43,8 +43,12 @@ func TestParseReadsWhatSparkUsersHave(t *testing.T) {
 		"a INT -- the first, and not the last\n, /* b INT, */ c INT--":                                                                  {{Name: "a", Type: i32}, {Name: "c", Type: i32}},
 		"a INT COMMENT 'it''s, \\'quoted\\' \\\\ \\n', b INT NOT NULL COMMENT \"say \"\"no\"\"\"": {
 			{Name: "a", Type: i32, Doc: "it's, 'quoted' \\ \n"}, {Name: "b", Type: i32, Required: true, Doc: `say "no"`}},
-		"`a-b` INT, `a``b` INT, `` ` `` INT": nil,
-		"`a-b` INT, `a``b` INT, ` ` INT":     {{Name: "a-b", Type: i32}, {Name: "a`b", Type: i32}, {Name: " ", Type: i32}},
+		"a INT /* b INT /* c INT */ d INT */, e INT":     {{Name: "a", Type: i32}, {Name: "e", Type: i32}},
+		"a INT, -- the first\rb INT":                     {{Name: "a", Type: i32}, {Name: "b", Type: i32}},
+		`a INT COMMENT "\u00e9\U0001f600\101\%\_\q\u12"`: {{Name: "a", Type: i32, Doc: `é😀A\%\_qu12`}},
+		`a INT COMMENT '\ud83d\ude00'`:                   nil, // halves of a character
+		"`a-b` INT, `a``b` INT, `` ` `` INT":             nil,
+		"`a-b` INT, `a``b` INT, ` ` INT":                 {{Name: "a-b", Type: i32}, {Name: "a`b", Type: i32}, {Name: " ", Type: i32}},
 		"date DATE, timestamp TIMESTAMP, `not` INT NOT NULL, comment STRING COMMENT 'c', struct STRING": {
 			{Name: "date", Type: scalar(columns.Date)}, {Name: "timestamp", Type: scalar(columns.TimestampTZ)}, {Name: "not", Type: i32, Required: true},
 			{Name: "comment", Type: str, Doc: "c"}, {Name: "struct", Type: str}},
@@ -220,28 +224,4 @@ func randomType(rng *rand.Rand, depth int) columns.Type {
 		t.Fields = randomFields(rng, depth-1)
 	}
 	return t
-}
-
-// What is read is written so that it is read back, and nothing makes the parser panic.
-func FuzzParse(f *testing.F) {
-	for _, seed := range []string{
-		"order_id STRING NOT NULL, amount DECIMAL(18,2), tags ARRAY<STRING>, m MAP<STRING, INT>, s STRUCT<a: INT>", "STRUCT<`a``b`: TIME(6)>",
-		"a INT COMMENT 'x\\'y' -- z\n, /* */ b FIXED(3)", "a ARRAY<INT NOT NULL>", "é STRNG", "a INT,", "a\r\nINT",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		schema, err := ddl.Parse(text)
-		if err != nil {
-			var fault *ddl.Error
-			if !errors.As(err, &fault) || fault.Line < 1 || fault.Column < 1 || !strings.HasSuffix(err.Error(), "^") {
-				t.Fatalf("%q: got %v", text, err)
-			}
-			return
-		}
-		again, err := ddl.Parse(ddl.Format(schema))
-		if err != nil || !reflect.DeepEqual(again, schema) {
-			t.Fatalf("%q: written as %q: got %+v, %v, want %+v", text, ddl.Format(schema), again, err, schema)
-		}
-	})
 }

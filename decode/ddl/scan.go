@@ -127,42 +127,64 @@ func (s *scanner) word() token {
 func (s *scanner) skip() error {
 	for {
 		s.at = len(s.src) - len(strings.TrimLeft(s.src[s.at:], " \t\r\n"))
+		from := s.at
 		switch {
 		case strings.HasPrefix(s.src[s.at:], "--"):
-			line, _, _ := strings.Cut(s.src[s.at:], "\n")
-			s.at += len(line)
+			s.at += len(s.src[s.at:])
+			if size := strings.IndexAny(s.src[from:], "\r\n"); size >= 0 {
+				s.at = from + size
+			}
 		case strings.HasPrefix(s.src[s.at:], "/*"):
-			size := strings.Index(s.src[s.at+2:], "*/")
+			size := bracketed(s.src[s.at:])
 			if size < 0 {
 				return s.fail(s.at, "this comment has no end: */ is missing")
 			}
-			s.at += 2 + size + 2
+			s.at += size
 		default:
 			return nil
 		}
 	}
 }
 
+// bracketed is how long the comment in front of the text is, with those inside of it; -1 if it has no end.
+func bracketed(text string) int {
+	open := 0
+	for i := 0; i+1 < len(text); i++ {
+		switch text[i : i+2] {
+		case "/*":
+			open++
+		case "*/":
+			open--
+		default:
+			continue
+		}
+		if i++; open == 0 {
+			return i + 1
+		}
+	}
+	return -1
+}
+
 // backticks reads a quoted name, in which two backticks stand for one.
 func (s *scanner) backticks() (token, error) {
 	t := token{kind: identifier, quoted: true, at: s.at}
+	var b strings.Builder
 	s.at++
 	for {
 		size := strings.IndexByte(s.src[s.at:], '`')
 		if size < 0 {
 			return token{}, s.fail(t.at, "this name has no end: ` is missing")
 		}
-		t.text += s.src[s.at : s.at+size]
+		b.WriteString(s.src[s.at : s.at+size])
 		s.at += size + 1
 		if !strings.HasPrefix(s.src[s.at:], "`") {
+			t.text = b.String()
 			return t, nil
 		}
-		t.text += "`"
+		b.WriteByte('`')
 		s.at++
 	}
 }
-
-var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', '0': 0, 'Z': 26}
 
 // quoted reads a string in quotes, with backslash escapes or the quote doubled.
 func (s *scanner) quoted(quote byte) (token, error) {
@@ -171,12 +193,12 @@ func (s *scanner) quoted(quote byte) (token, error) {
 	for s.at++; s.at < len(s.src); s.at++ {
 		switch c := s.src[s.at]; {
 		case c == '\\' && s.at+1 < len(s.src):
-			s.at++
-			if to, ok := escapes[s.src[s.at]]; ok {
-				b.WriteByte(to)
-			} else {
-				b.WriteByte(s.src[s.at])
+			to, size := unescape(s.src[s.at+1:])
+			if size == 0 {
+				return token{}, s.fail(s.at, "this escape is no character: write the character itself, or \\U and eight digits")
 			}
+			b.WriteString(to)
+			s.at += size
 		case c == quote && strings.HasPrefix(s.src[s.at+1:], string(quote)):
 			s.at++
 			b.WriteByte(c)

@@ -3,9 +3,9 @@ package ddl
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"sluice/columns"
+	"sluice/spelling"
 )
 
 // plain are the types that are a name alone. Iceberg has no integers below 32 bits: TINYINT and SMALLINT become INT.
@@ -47,36 +47,5 @@ var refused = map[string]string{
 
 // nearest is the type name that text is likely meant to be, empty if none is near.
 func nearest(text string) string {
-	known := slices.Concat(slices.Collect(maps.Keys(plain)), sized, nested)
-	slices.Sort(known)
-	best, least := "", 1+len(text)/3
-	for _, name := range known {
-		if d := distance(strings.ToUpper(text), name); d <= least {
-			best, least = name, d-1
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be added, removed, replaced or swapped with their neighbour to make b of a.
-func distance(a, b string) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := range len(a) {
-		older, last, row := rows[i%3], rows[(i+1)%3], rows[(i+2)%3]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], older[j-1]+1)
-			}
-		}
-	}
-	return rows[(len(a)+1)%3][len(b)]
+	return spelling.Best(text, slices.Concat(slices.Collect(maps.Keys(plain)), sized, nested), 1+len(text)/3)
 }

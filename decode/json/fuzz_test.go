@@ -89,12 +89,12 @@ func compare(t *testing.T, p *json.Parser, value []byte) {
 		}
 	}
 	for i := range schema {
-		if err := sound(&dst[i], &schema[i].Type, len(want), schema[i].Name); err != nil {
+		if err := rowtest.Sound(&dst[i], &schema[i].Type, len(want), schema[i].Name); err != nil {
 			t.Fatalf("%q: %v", value, err)
 		}
 	}
 	for i := range want {
-		if got := rowtest.Text(rowAt(schema, dst, i)); got != rowtest.Text(want[i]) {
+		if got := rowtest.Text(rowtest.Row(schema, dst, i)); got != rowtest.Text(want[i]) {
 			t.Fatalf("%q: row %d: got %s, want %s", value, i, got, rowtest.Text(want[i]))
 		}
 	}
@@ -198,7 +198,7 @@ func TestRandomRowsOfRandomSchemasComeBack(t *testing.T) {
 			want = append(want, row)
 		}
 		for i := range want {
-			if got := rowtest.Text(rowAt(schema, dst, i)); got != rowtest.Text(want[i]) {
+			if got := rowtest.Text(rowtest.Row(schema, dst, i)); got != rowtest.Text(want[i]) {
 				t.Fatalf("seed %d: got %s, want %s", seed, got, rowtest.Text(want[i]))
 			}
 		}

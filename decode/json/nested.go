@@ -190,7 +190,7 @@ func (p *Parser) entry(n *node, entries *columns.Array, from int) bool {
 	} else if !p.key(&n.children[0], keys, text, at) {
 		return p.at(step{name: clip(text), isKey: true})
 	}
-	if n.keys.repeated(keys, from) {
+	if n.keys.Repeated(keys, from) {
 		return p.fail(malformed.Duplicate, at, "the map has the key twice") || p.at(p.keyAt(at))
 	}
 	if !p.colon() {

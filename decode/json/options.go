@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/columns"
+	"sluice/decode/mapkeys"
 )
 
 // Options change how values are read. The zero value is the rules of the package comment.
@@ -86,17 +87,19 @@ func sorted(formats map[string]string) []string {
 	return paths
 }
 
-// count fills in leaves, and returns how many columns without columns inside them there are.
+// count fills in leaves, and returns how many columns without columns inside them there are, wide ones as often as they are
+// wide.
 func (n *node) count() int {
 	below := 0
 	for i := range n.children {
 		below += n.children[i].count()
 	}
 	below = max(1, below)
-	if n.leaves = 1; n.reads == readsStruct {
-		n.leaves = below
+	if n.typ == nil { // the record itself
+		return below
 	}
-	return below
+	n.leaves = n.typ.Weight()
+	return max(below, n.leaves)
 }
 
 // reads says what in a record becomes a value of a node.
@@ -127,7 +130,7 @@ type node struct {
 	// index finds children by name where there are many.
 	index map[string]int32
 	// keys finds a map's keys again.
-	keys *keySet
+	keys *mapkeys.Set
 	// format is how dates and timestamps are written.
 	format format
 	name   string
@@ -222,7 +225,7 @@ func (c *compiler) mapping(n *node) error {
 	if err := c.parts(n, 2); err != nil {
 		return err
 	}
-	n.keys = newKeySet()
+	n.keys = mapkeys.New()
 	switch key := &n.children[0]; {
 	case !key.required:
 		return fmt.Errorf("json: the key of column %s must be required: names are never null", n.path)

@@ -48,7 +48,7 @@ func (p *Parser) Schema() columns.Schema { return p.schema }
 // values of all rows in dst must be fewer than 2 GiB, so that offsets fit.
 func (p *Parser) Append(dst []columns.Array, value []byte) error {
 	p.b, p.i, p.depth, p.path = value, 0, 0, p.path[:0]
-	p.room = perByte*len(value) + perColumn*p.leaves
+	p.room = malformed.Room(len(value), perByte) + perColumn*p.leaves
 	row := dst[0].Len
 	if p.record(dst, row) {
 		p.b = nil

@@ -48,7 +48,7 @@ func wantRow(t *testing.T, p *json.Parser, record, want string) {
 		t.Errorf("%.80q: %v", record, err)
 		return
 	}
-	if got := rowtest.Text(rowAt(p.Schema(), dst, 0)); got != "["+want+",]" {
+	if got := rowtest.Text(rowtest.Row(p.Schema(), dst, 0)); got != "["+want+",]" {
 		t.Errorf("%.80q: got %s, want %s", record, got, want)
 	}
 }

@@ -19,7 +19,7 @@ type mapper struct {
 	around []*node
 	// masking are the schemas whose types are being asked for.
 	masking []*node
-	// uniting is the schema whose alternatives are being united.
+	// uniting is the schema whose alternatives, elements or values are being united.
 	uniting *node
 	// work counts schemas that were looked at: a few may refer to each other in very many ways.
 	work int
@@ -66,6 +66,8 @@ type level struct {
 	recursive *node
 	// broken says that a part is none, which was told.
 	broken bool
+	// within are the types that hold around this variant of a place; none if it is no variant.
+	within mask
 }
 
 // group is schemas of which one holds, or, if it is optional, one or none.
@@ -194,6 +196,9 @@ func (l *level) addGroups(n *node) {
 // level makes the column for a level.
 func (m *mapper) level(l *level, path string) result {
 	mask := m.mask(l, path)
+	if l.within != 0 {
+		mask &= l.within
+	}
 	switch {
 	case l.broken:
 		return result{t: columns.Type{Kind: columns.String}}
@@ -206,7 +211,7 @@ func (m *mapper) level(l *level, path string) result {
 	}
 	var r result
 	if len(l.groups) > 0 {
-		r = m.variants(l, path)
+		r = m.variants(l, mask, path)
 	} else {
 		r = m.concrete(l, mask, path)
 	}
@@ -215,27 +220,25 @@ func (m *mapper) level(l *level, path string) result {
 }
 
 // variants unites what the alternatives of a level are. Each is what holds for all and one alternative: alternatives of
-// several groups are not combined, since a column of one variant is in the union whatever the others have.
-func (m *mapper) variants(l *level, path string) result {
+// several groups are not combined, since a column of one variant is in the union whatever the others have; but a variant
+// has no type that another group rules out.
+func (m *mapper) variants(l *level, mask mask, path string) result {
 	united := result{nothing: true}
-	before := m.uniting
-	defer func() { m.uniting = before }()
 	for _, g := range l.groups {
 		if g.optional { // and none of them
-			r := m.level(&level{parts: l.parts, visited: l.visited}, path)
-			if m.uniting = l.visited[0]; r.unknown == "" {
-				united = m.unite(united, r, path)
+			r := m.level(&level{parts: l.parts, visited: l.visited, within: mask}, path)
+			if r.unknown == "" {
+				united = m.unite(l.visited[0], united, r, path)
 			}
 		}
 		for _, alternative := range g.alternatives {
-			v := &level{parts: slices.Clone(l.parts), visited: slices.Clone(l.visited)}
+			v := &level{parts: slices.Clone(l.parts), visited: slices.Clone(l.visited), within: mask}
 			m.flatten(v, alternative, path)
 			r := m.level(v, path)
 			if r.unknown != "" {
 				return r
 			}
-			m.uniting = l.visited[0]
-			if united = m.unite(united, r, path); united.unknown != "" {
+			if united = m.unite(l.visited[0], united, r, path); united.unknown != "" {
 				return united
 			}
 		}

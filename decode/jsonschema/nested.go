@@ -16,7 +16,7 @@ func (m *mapper) array(l *level, path string) result {
 	said := false
 	for _, alternatives := range elementsOf(l.parts) {
 		said = true
-		if united = m.unite(united, m.place(alternatives, inner), inner); united.unknown != "" {
+		if united = m.unite(alternatives[0], united, m.place(alternatives, inner), inner); united.unknown != "" {
 			united = m.several(alternatives[0], united, inner)
 			break
 		}
@@ -164,7 +164,7 @@ func (m *mapper) mapping(parts []*node, path string) result {
 	var rest []*node
 	add := func(schemas []*node) {
 		said = true
-		if united = m.unite(united, m.place(schemas, inner), inner); united.unknown != "" {
+		if united = m.unite(schemas[0], united, m.place(schemas, inner), inner); united.unknown != "" {
 			united = m.several(schemas[0], united, inner)
 		}
 	}

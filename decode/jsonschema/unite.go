@@ -8,8 +8,11 @@ import (
 	"sluice/columns"
 )
 
-// unite is what holds values of either result.
-func (m *mapper) unite(a, b result, path string) result {
+// unite is what holds values of either result. What no column holds is a problem of the schema at.
+func (m *mapper) unite(at *node, a, b result, path string) result {
+	before := m.uniting
+	defer func() { m.uniting = before }()
+	m.uniting = at
 	switch {
 	case a.unknown != "":
 		return a

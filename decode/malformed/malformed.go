@@ -63,6 +63,14 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// mostLeftOut is how many values of eight bytes a record may leave out besides one for each of its bytes.
+const mostLeftOut = 2 << 20
+
+// Room is how many values of eight bytes, or as much as they take, a record of so many bytes may append to columns that it
+// has no bytes for: perByte for each byte, and of a large record no more than one a byte and mostLeftOut besides. It bounds
+// the columns of one record to 16 MiB and 24 times its size, for what it does have is at most 16 times as large there.
+func Room(size, perByte int) int { return min(perByte*size, size+mostLeftOut) }
+
 // How much of a value an excerpt shows before and after the position, in bytes before escaping.
 const (
 	before = 32

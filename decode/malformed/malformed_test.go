@@ -59,3 +59,11 @@ func FuzzExcerpt(f *testing.F) {
 		}
 	})
 }
+
+func TestALargeRecordHasRoomForAValueAByte(t *testing.T) {
+	for _, c := range []struct{ size, perByte, want int }{{0, 16, 0}, {100, 16, 1600}, {100, 8, 800}, {1 << 20, 8, 3 << 20}, {64 << 20, 16, 66 << 20}} {
+		if got := Room(c.size, c.perByte); got != c.want {
+			t.Errorf("%d bytes, %d a byte: got %d, want %d", c.size, c.perByte, got, c.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"sluice/columns"
+	"sluice/decode/mapkeys"
 )
 
 // Options change how values are read. The zero value is the rules of the package comment.
@@ -148,7 +149,7 @@ type field struct {
 	// part is which of node.parts a field of a message goes to that means one value.
 	part int
 	// keys and spare are for a map whose keys come again.
-	keys  *keySet
+	keys  *mapkeys.Set
 	spare *columns.Array
 }
 
@@ -228,7 +229,7 @@ func (n *node) find(number uint64) int {
 func compileField(f *field, fd protoreflect.FieldDescriptor, to *columns.Field, path string) error {
 	f.name, f.column, f.value, f.oneof, f.leaves = to.Name, &to.Type, &to.Type, -1, 1
 	if fd == nil {
-		f.leaves = leavesOf(&to.Type)
+		f.leaves = to.Type.Weight()
 		if to.Required {
 			return fmt.Errorf("protobuf: column %s is required, and the message has no field of the name", path)
 		}
@@ -244,7 +245,7 @@ func compileField(f *field, fd protoreflect.FieldDescriptor, to *columns.Field, 
 	if err := compileValue(f, fd, path); err != nil {
 		return err
 	}
-	f.leaves = leavesOf(f.column)
+	f.leaves = f.column.Weight()
 	compileAbsent(f, fd, to.Required)
 	return nil
 }
@@ -284,7 +285,7 @@ func compileMap(f *field, fd protoreflect.FieldDescriptor, path string) error {
 	if f.column.Kind != columns.Map || len(f.column.Fields) != 2 {
 		return mismatch(fd, f.column, path)
 	}
-	f.shape, f.wire, f.keys = shapeMap, wireBytes, newKeySet()
+	f.shape, f.wire, f.keys = shapeMap, wireBytes, mapkeys.New()
 	entry := &node{path: path, width: 2, fields: make([]field, 2)}
 	for i, part := range []protoreflect.FieldDescriptor{fd.MapKey(), fd.MapValue()} {
 		e := &entry.fields[i]
@@ -301,23 +302,12 @@ func compileMap(f *field, fd protoreflect.FieldDescriptor, path string) error {
 		if e.reads == readsExact {
 			return fmt.Errorf("protobuf: column %s.%s cannot be %s: the text of a map's field may be empty", path, to.Name, to.Type.Kind)
 		}
-		e.leaves = leavesOf(&to.Type)
+		e.leaves = to.Type.Weight()
 		entry.leaves += e.leaves
 	}
 	entry.index()
 	f.node = entry
 	return nil
-}
-
-func leavesOf(t *columns.Type) int {
-	if t.Kind != columns.Struct {
-		return 1
-	}
-	sum := 0
-	for i := range t.Fields {
-		sum += leavesOf(&t.Fields[i].Type)
-	}
-	return max(1, sum)
 }
 
 func mismatch(fd protoreflect.FieldDescriptor, t *columns.Type, path string) error {

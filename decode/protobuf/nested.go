@@ -158,7 +158,7 @@ func (p *Parser) closeSpan(f *field, a *columns.Array) bool {
 func (f *field) lastWins(a *columns.Array) {
 	entries := &a.Children[0]
 	from := started(a)
-	if !f.keys.repeats(&entries.Children[0], from) {
+	if !f.keys.Repeats(&entries.Children[0], from) {
 		return
 	}
 	if f.spare == nil {
@@ -169,7 +169,7 @@ func (f *field) lastWins(a *columns.Array) {
 	kept.Reset()
 	entry := columns.Type{Kind: columns.Struct, Fields: f.column.Fields}
 	for i := from; i < entries.Len; i++ {
-		if f.keys.last(&entries.Children[0], from, i) {
+		if f.keys.Last(&entries.Children[0], from, i) {
 			copyRow(kept, entries, i, &entry)
 		}
 	}

@@ -95,9 +95,20 @@ func oracleMap(m protoreflect.Message, fd protoreflect.FieldDescriptor) (any, er
 	return sorted(entries), failed
 }
 
-func sorted(entries []rowtest.Entry) []rowtest.Entry {
-	slices.SortFunc(entries, func(a, b rowtest.Entry) int { return cmp.Compare(rowtest.Text(a.Key), rowtest.Text(b.Key)) })
-	return entries
+// sorted puts the entries of every map in a value into the order of their keys.
+func sorted(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = sorted(v[i])
+		}
+	case []rowtest.Entry:
+		for i := range v {
+			v[i].Value = sorted(v[i].Value)
+		}
+		slices.SortFunc(v, func(a, b rowtest.Entry) int { return cmp.Compare(rowtest.Text(a.Key), rowtest.Text(b.Key)) })
+	}
+	return v
 }
 
 func oracleValue(fd protoreflect.FieldDescriptor, v protoreflect.Value) (any, error) {

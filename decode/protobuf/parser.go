@@ -62,7 +62,7 @@ func (p *Parser) Unknown() []columns.Field { return p.new }
 // values of all rows in dst must be fewer than 2 GiB, so that offsets fit.
 func (p *Parser) Append(dst []columns.Array, value []byte) error {
 	p.b, p.i, p.depth, p.path = value, 0, 1, p.path[:0]
-	p.room = perByte*len(value) + perColumn*p.root.leaves
+	p.room = malformed.Room(len(value), perByte) + perColumn*p.root.leaves
 	row := dst[0].Len
 	p.root.begin()
 	if p.message(p.root, dst, row, bounds{until: len(value)}) && p.close(p.root, dst, row) {

@@ -318,12 +318,12 @@ func compare(t *testing.T, p *protobuf.Parser, m protoreflect.MessageDescriptor,
 		}
 	}
 	for i := range p.Schema() {
-		if err := sound(&dst[i], &p.Schema()[i].Type, len(want), p.Schema()[i].Name); err != nil {
+		if err := rowtest.Sound(&dst[i], &p.Schema()[i].Type, len(want), p.Schema()[i].Name); err != nil {
 			t.Fatalf("%x: %v", value, err)
 		}
 	}
 	for i := range want {
-		if got := rowtest.Text(rowAt(p.Schema(), dst, i)); got != rowtest.Text(want[i]) {
+		if got := rowtest.Text(sorted(rowtest.Row(p.Schema(), dst, i))); got != rowtest.Text(want[i]) {
 			t.Fatalf("%x: row %d:\ngot  %s\nwant %s", value, i, got, rowtest.Text(want[i]))
 		}
 	}
@@ -438,7 +438,7 @@ func TestFewerColumnsHoldTheSame(t *testing.T) {
 			if err := few.Append(part, record); err != nil {
 				t.Fatalf("%x: %v\n%s", record, err, text)
 			}
-			want, got := rowAt(all.Schema(), whole, 0), rowAt(schema, part, 0)
+			want, got := rowtest.Row(all.Schema(), whole, 0), rowtest.Row(schema, part, 0)
 			for k, i := range picked {
 				if k != inner && rowtest.Text(got[k]) != rowtest.Text(want[i]) {
 					t.Fatalf("seed %d, %s: got %s, want %s\n%x\n%s", seed, schema[k].Name, rowtest.Text(got[k]), rowtest.Text(want[i]), record, text)

@@ -13,6 +13,7 @@ import (
 	"sluice/columns"
 	"sluice/decode/malformed"
 	"sluice/decode/protobuf"
+	"sluice/lakesink/rowtest"
 )
 
 // fileOf makes a file of the fields of a message M, or of a text that has one.
@@ -247,7 +248,7 @@ func shownRow(schema []columns.Field, arrays []columns.Array, row int) string {
 }
 
 func shown(t *columns.Type, a *columns.Array, i int) string {
-	switch v := valueAt(t, a, i).(type) {
+	switch v := sorted(rowtest.Value(t, a, i)).(type) {
 	case nil:
 		return "null"
 	case *big.Int:

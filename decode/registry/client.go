@@ -96,7 +96,7 @@ func New(o Options) (*Client, error) {
 	for i := range faults {
 		errs = append(errs, &faults[i])
 	}
-	config, err := s.files.config()
+	config, err := s.files.Config("schema registry property")
 	if err = errors.Join(append(errs, err)...); err != nil {
 		return nil, &batch.Fault{Class: batch.NotSetUp, Hint: "Correct the properties of the schema registry.", Err: err}
 	}

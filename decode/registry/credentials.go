@@ -62,12 +62,12 @@ func (c *Client) describe(e endpoint) string {
 		who = "the bearer of bearer.auth.token"
 	case s.headers.Get("Authorization") != "":
 		who = "the bearer of request.header.Authorization"
-	case s.files.keyFile != "" || s.files.keyPEM != "":
+	case s.files.Key != "" || s.files.KeyPEM != "":
 		return "the owner of the certificate in ssl.keystore"
 	default:
 		return "a client without credentials"
 	}
-	if s.files.keyFile != "" || s.files.keyPEM != "" {
+	if s.files.Key != "" || s.files.KeyPEM != "" {
 		who += ", with the certificate in ssl.keystore"
 	}
 	return who

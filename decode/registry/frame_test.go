@@ -264,24 +264,3 @@ func checkFault(t *testing.T, err error) {
 		t.Fatalf("got %v", err)
 	}
 }
-
-func FuzzFromHeader(f *testing.F) {
-	for _, seed := range []string{"", "00", "0000000007", guidHex, guidHex + "00", guidHex + "04 02 00", "00 00000007 06 00 04 ac02"} {
-		f.Add(unhex(f, seed))
-	}
-	f.Fuzz(func(t *testing.T, header []byte) {
-		value := []byte("value")
-		// What a header says, the prefix of a value says too; nothing may follow it.
-		want, err := SplitProtobuf(slices.Concat(header, value), nil)
-		got, ours := FromHeaderProtobuf(header, value, nil)
-		if ours == nil && (err != nil || got.ID != want.ID || !slices.Equal(got.Indexes, want.Indexes) || !bytes.Equal(want.Payload, value)) {
-			t.Fatalf("got %+v, want %+v, %v", got, want, err)
-		}
-		if err == nil && bytes.Equal(want.Payload, value) && ours != nil {
-			t.Fatalf("got %v, want %+v", ours, want)
-		}
-		checkFault(t, ours)
-		_, ours = FromHeader(header, value)
-		checkFault(t, ours)
-	})
-}

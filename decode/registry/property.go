@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"sluice/spelling"
+	"sluice/tlsfile"
 )
 
 // settings is what the properties come to.
@@ -23,7 +26,7 @@ type settings struct {
 	oauth                     oauthClient
 	// headers go with every request; their values are secrets.
 	headers                     http.Header
-	files                       tlsFiles
+	files                       tlsfile.Files
 	proxyHost                   string
 	proxyPort                   int
 	connectTimeout, readTimeout time.Duration
@@ -75,12 +78,12 @@ var properties = map[string]property{
 	"bearer.auth.logical.cluster":           {set: header(clusterHeader), doc: "the registry within Confluent Cloud, `lsrc-…`: the header `target-sr-cluster`"},
 	"bearer.auth.identity.pool.id":          {set: header(poolHeader), doc: "the identity pool of Confluent Cloud, `pool-…`: the header `Confluent-Identity-Pool-Id`"},
 	"ssl.truststore.type":                   {set: setPEM, doc: "`PEM`"},
-	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.trustFile }), doc: "a PEM file with the certificates to trust; those of the system if it is not given"},
-	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.trustPEM }), doc: "the certificates themselves, in PEM"},
+	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.Trust }), doc: "a PEM file with the certificates to trust; those of the system if it is not given"},
+	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.TrustPEM }), doc: "the certificates themselves, in PEM"},
 	"ssl.keystore.type":                     {set: setPEM, doc: "`PEM`"},
-	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.keyFile }), doc: "a PEM file with this client's certificate chain and its private key, not encrypted"},
-	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.chainPEM }), doc: "the certificate chain itself, in PEM"},
-	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.keyPEM }), doc: "the private key itself, in PEM; a secret"},
+	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.Key }), doc: "a PEM file with this client's certificate chain and its private key, not encrypted"},
+	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.ChainPEM }), doc: "the certificate chain itself, in PEM"},
+	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.KeyPEM }), doc: "the private key itself, in PEM; a secret"},
 	"ssl.endpoint.identification.algorithm": {set: setEndpointCheck, doc: "`https`, which is the default; an empty text turns the check of the host name off"},
 	"proxy.host":                            {set: text(func(s *settings) *string { return &s.proxyHost }), doc: "the host of an HTTP proxy; otherwise the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY say"},
 	"proxy.port":                            {set: number(func(s *settings) *int { return &s.proxyPort }, 1, 65535), doc: "its port"},
@@ -228,7 +231,7 @@ func (s *settings) apply(name string, given map[string]string) *PropertyFault {
 func unknownProperty(name, short string) *PropertyFault {
 	f := &PropertyFault{Name: name, Message: "is unknown to sluice"}
 	known := slices.Concat(slices.Collect(maps.Keys(properties)), slices.Collect(maps.Keys(refused)), []string{headerPrefix})
-	if f.Nearest = nearest(short, known); f.Nearest == "url" {
+	if f.Nearest = spelling.Best(short, known, max(1, len(short)/3)); f.Nearest == "url" {
 		f.Nearest = urlName
 	}
 	return f
@@ -259,7 +262,7 @@ func (s *settings) conflicts() []PropertyFault {
 		wrong(oauth && part.value == "", "bearer.auth."+part.name, "is required, since other properties of OAuth are given")
 	}
 	wrong((s.proxyHost == "") != (s.proxyPort == 0), "proxy.host", "and proxy.port are only of use together")
-	wrong(s.files != (tlsFiles{}) && !secure && !strings.HasPrefix(s.oauth.issuer, "https:"), allTLS, "has no effect, since no URL begins with https://")
+	wrong(s.files != (tlsfile.Files{}) && !secure && !strings.HasPrefix(s.oauth.issuer, "https:"), allTLS, "has no effect, since no URL begins with https://")
 	return faults
 }
 
@@ -342,3 +345,7 @@ func setUserInfo(s *settings, value string) error {
 	}
 	return nil
 }
+
+func setPEM(_ *settings, value string) error { return tlsfile.CheckType(value) }
+
+func setEndpointCheck(s *settings, value string) error { return s.files.CheckHost(value) }

@@ -17,6 +17,17 @@ type entries struct {
 
 const absent = -1
 
+// mostSpared is how many entries have room from one append to the next: the rows of one are a small part of a page, unless
+// a single record is huge.
+const mostSpared = 1 << 20
+
+// letGo gives up what one huge record needed.
+func (e *entries) letGo() {
+	if cap(e.at) > mostSpared || e.spare != nil && cap(e.spare.at) > mostSpared {
+		*e = entries{}
+	}
+}
+
 func (e *entries) reset() { e.reps, e.defs, e.at = e.reps[:0], e.defs[:0], e.at[:0] }
 
 func (e *entries) add(rep, def uint8, at int32) {

@@ -249,6 +249,7 @@ func (w *Writer) append(rows *columns.Batch, from, until int) error {
 			l.dict = nil // the rest of the file is written plainly
 		}
 	}
+	w.entries.letGo()
 	w.rows += int64(until - from)
 	if w.groupIsFull() {
 		return w.flushGroup()

@@ -1,6 +1,4 @@
-// Command avroversus measures decode/avro beside general libraries on the same records: CPU time a row of the whole
-// process, garbage collection included, and allocations a row. The decoders take turns, and the least and the middle of
-// their rounds are printed, so that a busy machine harms all alike.
+// Command avroversus measures decode/avro beside general libraries on the same records, as package contest says.
 package main
 
 import (
@@ -9,14 +7,13 @@ import (
 	"log"
 	"math/big"
 	"math/rand/v2"
-	"runtime"
-	"slices"
-	"syscall"
+	"os"
 	"time"
 
 	hamba "github.com/hamba/avro/v2"
 	twmb "github.com/twmb/avro"
 
+	"sluice/bench/contest"
 	"sluice/columns"
 	"sluice/decode/avro"
 )
@@ -81,25 +78,6 @@ func orders(schema hamba.Schema, n int) [][]byte {
 	return rows
 }
 
-// contender decodes all rows once.
-type contender struct {
-	name   string
-	decode func(rows [][]byte) error
-	costs  []float64
-	allocs float64
-}
-
-func each(decode func(row []byte) error) func([][]byte) error {
-	return func(rows [][]byte) error {
-		for _, row := range rows {
-			if err := decode(row); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 func ours() func([][]byte) error {
 	writer, err := avro.Parse(schemaText)
 	if err != nil {
@@ -118,56 +96,33 @@ func ours() func([][]byte) error {
 		for i := range dst {
 			dst[i].Reset()
 		}
-		return each(func(row []byte) error { return p.Append(dst, row) })(rows)
+		return contest.Each(func(row []byte) error { return p.Append(dst, row) })(rows)
 	}
 }
 
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		log.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func (c *contender) round(rows [][]byte, repeats int) {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	from := cpu()
-	for range repeats {
-		if err := c.decode(rows); err != nil {
-			log.Fatalf("%s: %v", c.name, err)
-		}
-	}
-	c.costs = append(c.costs, float64((cpu()-from).Nanoseconds())/float64(repeats*len(rows)))
-	runtime.ReadMemStats(&after)
-	c.allocs = float64(after.Mallocs-before.Mallocs) / float64(repeats*len(rows))
-}
-
-func contenders(schema hamba.Schema) []*contender {
+func contenders(schema hamba.Schema) []*contest.Contender {
 	other, err := twmb.Parse(schemaText)
 	if err != nil {
 		log.Fatal(err)
 	}
 	var reused order
-	return []*contender{
-		{name: "sluice decode/avro -> columns", decode: ours()},
-		{name: "hamba -> struct", decode: each(func(row []byte) error {
+	return []*contest.Contender{
+		{Name: "sluice decode/avro -> columns", Decode: ours()},
+		{Name: "hamba -> struct", Decode: contest.Each(func(row []byte) error {
 			var o order
 			return hamba.Unmarshal(schema, row, &o)
 		})},
-		{name: "hamba -> struct used again", decode: each(func(row []byte) error { return hamba.Unmarshal(schema, row, &reused) })},
-		{name: "hamba -> map", decode: each(func(row []byte) error {
+		{Name: "hamba -> struct used again", Decode: contest.Each(func(row []byte) error { return hamba.Unmarshal(schema, row, &reused) })},
+		{Name: "hamba -> map", Decode: contest.Each(func(row []byte) error {
 			var v any
 			return hamba.Unmarshal(schema, row, &v)
 		})},
-		{name: "twmb -> struct", decode: each(func(row []byte) error {
+		{Name: "twmb -> struct", Decode: contest.Each(func(row []byte) error {
 			var o order
 			_, err := other.Decode(row, &o)
 			return err
 		})},
-		{name: "twmb -> map", decode: each(func(row []byte) error {
+		{Name: "twmb -> map", Decode: contest.Each(func(row []byte) error {
 			var v any
 			_, err := other.Decode(row, &v)
 			return err
@@ -182,24 +137,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rows := orders(schema, 4096)
-	size := 0
-	for _, row := range rows {
-		size += len(row)
-	}
-	all := contenders(schema)
-	for range *rounds {
-		for _, c := range all {
-			c.round(rows, 8)
-		}
-	}
-	middle := func(c *contender) float64 { return c.costs[len(c.costs)/2] }
-	for _, c := range all {
-		slices.Sort(c.costs)
-	}
-	fmt.Printf("%d rows of %d bytes, %d rounds, %s, %s\n", len(rows), size/len(rows), *rounds, runtime.Version(), runtime.GOARCH)
-	fmt.Printf("%-32s %10s %10s %8s %8s %8s\n", "", "least", "middle", "MB/s", "allocs", "ratio")
-	for _, c := range all {
-		fmt.Printf("%-32s %7.0f ns %7.0f ns %8.0f %8.3f %7.1fx\n", c.name, c.costs[0], middle(c), float64(size)/float64(len(rows))/middle(c)*1e3, c.allocs, middle(c)/middle(all[0]))
+	compiled := contest.Demand{Times: 5, Others: []string{"hamba -> struct", "hamba -> struct used again"}}
+	generic := contest.Demand{Times: 30, Others: []string{"hamba -> map"}}
+	if err := contest.Run(os.Stdout, orders(schema, 4096), *rounds, contenders(schema), compiled, generic); err != nil {
+		log.Fatal(err)
 	}
 }

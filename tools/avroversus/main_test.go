@@ -200,8 +200,8 @@ func TestTheContendersReadTheOrders(t *testing.T) {
 	schema := hamba.MustParse(schemaText)
 	rows := orders(schema, 200)
 	for _, c := range contenders(schema) {
-		if err := c.decode(rows); err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		if err := c.Decode(rows); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
 }

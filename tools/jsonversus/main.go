@@ -1,6 +1,4 @@
-// Command jsonversus measures decode/json beside general libraries on the same records: CPU time a row of the whole
-// process, garbage collection included, and allocations a row. The decoders take turns, and the least and the middle of
-// their rounds are printed, so that a busy machine harms all alike.
+// Command jsonversus measures decode/json beside general libraries on the same records, as package contest says.
 package main
 
 import (
@@ -8,16 +6,16 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"maps"
 	"math/rand/v2"
-	"runtime"
+	"os"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/bytedance/sonic"
 	goccy "github.com/goccy/go-json"
 
+	"sluice/bench/contest"
 	"sluice/columns"
 	"sluice/decode/ddl"
 	"sluice/decode/json"
@@ -67,24 +65,11 @@ func orders(n int) [][]byte {
 	return rows
 }
 
-// contender decodes all rows once.
-type contender struct {
-	name   string
-	decode func(rows [][]byte) error
-	costs  []float64
-	allocs float64
-}
-
 func into(unmarshal func([]byte, any) error) func([][]byte) error {
-	return func(rows [][]byte) error {
-		for _, row := range rows {
-			var o order
-			if err := unmarshal(row, &o); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	return contest.Each(func(row []byte) error {
+		var o order
+		return unmarshal(row, &o)
+	})
 }
 
 func ours() func([][]byte) error {
@@ -101,64 +86,31 @@ func ours() func([][]byte) error {
 		for i := range dst {
 			dst[i].Reset()
 		}
-		for _, row := range rows {
-			if err := p.Append(dst, row); err != nil {
-				return err
-			}
-		}
-		return nil
+		return contest.Each(func(row []byte) error { return p.Append(dst, row) })(rows)
 	}
 }
 
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		log.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+// unmarshals are the libraries.
+var unmarshals = map[string]func([]byte, any) error{
+	"sonic -> struct":                sonic.ConfigDefault.Unmarshal,
+	"sonic, UTF-8 checked -> struct": sonic.Config{ValidateString: true, CopyString: true}.Froze().Unmarshal,
+	"goccy -> struct":                goccy.Unmarshal,
+	"encoding/json -> struct":        stdjson.Unmarshal,
 }
 
-func (c *contender) round(rows [][]byte, repeats int) {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	from := cpu()
-	for range repeats {
-		if err := c.decode(rows); err != nil {
-			log.Fatalf("%s: %v", c.name, err)
-		}
+func contenders() []*contest.Contender {
+	all := []*contest.Contender{{Name: "sluice decode/json -> columns", Decode: ours()}}
+	for _, name := range slices.Sorted(maps.Keys(unmarshals)) {
+		all = append(all, &contest.Contender{Name: name, Decode: into(unmarshals[name])})
 	}
-	c.costs = append(c.costs, float64((cpu()-from).Nanoseconds())/float64(repeats*len(rows)))
-	runtime.ReadMemStats(&after)
-	c.allocs = float64(after.Mallocs-before.Mallocs) / float64(repeats*len(rows))
+	return all
 }
 
 func main() {
 	rounds := flag.Int("rounds", 11, "rounds of each decoder")
 	flag.Parse()
-	rows := orders(4096)
-	size := 0
-	for _, row := range rows {
-		size += len(row)
-	}
-	contenders := []*contender{
-		{name: "sluice decode/json -> columns", decode: ours()},
-		{name: "sonic -> struct", decode: into(sonic.ConfigDefault.Unmarshal)},
-		{name: "sonic, UTF-8 checked -> struct", decode: into(sonic.Config{ValidateString: true, CopyString: true}.Froze().Unmarshal)},
-		{name: "goccy -> struct", decode: into(goccy.Unmarshal)},
-		{name: "encoding/json -> struct", decode: into(stdjson.Unmarshal)},
-	}
-	for range *rounds {
-		for _, c := range contenders {
-			c.round(rows, 8)
-		}
-	}
-	fmt.Printf("%d rows of %d bytes, %d rounds, %s, %s\n", len(rows), size/len(rows), *rounds, runtime.Version(), runtime.GOARCH)
-	fmt.Printf("%-32s %10s %10s %8s %8s\n", "", "least", "middle", "MB/s", "allocs")
-	for _, c := range contenders {
-		slices.Sort(c.costs)
-		least := c.costs[0]
-		fmt.Printf("%-32s %7.0f ns %7.0f ns %8.0f %8.3f  %s\n", c.name, least, c.costs[len(c.costs)/2], float64(size)/float64(len(rows))/least*1e3, c.allocs,
-			strings.Repeat("*", int(least/contenders[0].costs[0]+0.5)))
+	fastest := contest.Demand{Times: 2, Others: slices.Collect(maps.Keys(unmarshals))}
+	if err := contest.Run(os.Stdout, orders(4096), *rounds, contenders(), fastest); err != nil {
+		log.Fatal(err)
 	}
 }

@@ -1,8 +1,6 @@
-// Command protoversus measures decode/protobuf beside general libraries on the same records: CPU time a row of the whole
-// process, garbage collection included, and allocations a row. Beside decoding into messages stands the same with every
-// field appended to the same columns, by code written for the message or, for messages known at run time alone, by
-// reflection. The decoders take turns, and the least and the middle of their rounds are printed, so that a busy machine
-// harms all alike.
+// Command protoversus measures decode/protobuf beside general libraries on the same records, as package contest says. Beside
+// decoding into messages stands the same with every field appended to the same columns, by code written for the message
+// or, for messages known at run time alone, by reflection.
 package main
 
 import (
@@ -11,9 +9,7 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
-	"runtime"
-	"slices"
-	"syscall"
+	"os"
 	"time"
 
 	"buf.build/go/hyperpb"
@@ -21,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"sluice/bench/contest"
 	"sluice/columns"
 	"sluice/decode/protobuf"
 )
@@ -55,13 +52,11 @@ func orders(n int) [][]byte {
 	return rows
 }
 
-// contender decodes all rows once.
+// contender is a reader with the columns that it appends to.
 type contender struct {
 	name    string
 	read    reader
 	columns []columns.Array
-	costs   []float64
-	allocs  float64
 }
 
 // reader appends one record to columns, or only decodes it.
@@ -71,12 +66,7 @@ func (c *contender) decode(rows [][]byte) error {
 	for i := range c.columns {
 		c.columns[i].Reset()
 	}
-	for _, row := range rows {
-		if err := c.read(c.columns, row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return contest.Each(func(row []byte) error { return c.read(c.columns, row) })(rows)
 }
 
 func generated(unmarshal func([]byte, *Order) error, into bool) reader {
@@ -136,41 +126,11 @@ func ours() (*protobuf.Parser, columns.Schema) {
 	return p, schema
 }
 
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		log.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func (c *contender) round(rows [][]byte, repeats int) {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	from := cpu()
-	for range repeats {
-		if err := c.decode(rows); err != nil {
-			log.Fatalf("%s: %v", c.name, err)
-		}
-	}
-	c.costs = append(c.costs, float64((cpu()-from).Nanoseconds())/float64(repeats*len(rows)))
-	runtime.ReadMemStats(&after)
-	c.allocs = float64(after.Mallocs-before.Mallocs) / float64(repeats*len(rows))
-}
-
-func main() {
-	rounds := flag.Int("rounds", 11, "rounds of each decoder")
-	flag.Parse()
-	rows := orders(4096)
-	size := 0
-	for _, row := range rows {
-		size += len(row)
-	}
+func contenders() []*contender {
 	parser, schema := ours()
 	library := func(row []byte, o *Order) error { return proto.Unmarshal(row, o) }
 	vt := func(row []byte, o *Order) error { return o.UnmarshalVT(row) }
-	contenders := []*contender{
+	all := []*contender{
 		{name: "sluice decode/protobuf -> columns", read: parser.Append},
 		{name: "generated (protoc-gen-go)", read: generated(library, false)},
 		{name: "generated -> columns", read: generated(library, true)},
@@ -181,20 +141,22 @@ func main() {
 		{name: "hyperpb", read: hyper(false)},
 		{name: "hyperpb -> columns", read: hyper(true)},
 	}
-	for _, c := range contenders {
+	for _, c := range all {
 		c.columns = columns.Make(schema)
 	}
-	agree(contenders, rows[:64])
-	for range *rounds {
-		for _, c := range contenders {
-			c.round(rows, 8)
-		}
+	return all
+}
+
+func main() {
+	rounds := flag.Int("rounds", 11, "rounds of each decoder")
+	flag.Parse()
+	rows, all := orders(4096), contenders()
+	agree(all, rows[:64])
+	var turns []*contest.Contender
+	for _, c := range all {
+		turns = append(turns, &contest.Contender{Name: c.name, Decode: c.decode})
 	}
-	fmt.Printf("%d rows of %d bytes, %d rounds, %s, %s\n", len(rows), size/len(rows), *rounds, runtime.Version(), runtime.GOARCH)
-	fmt.Printf("%-34s %10s %10s %8s %8s %8s\n", "", "least", "middle", "MB/s", "allocs", "ratio")
-	for _, c := range contenders {
-		slices.Sort(c.costs)
-		least := c.costs[0]
-		fmt.Printf("%-34s %7.0f ns %7.0f ns %8.0f %8.3f %8.2f\n", c.name, least, c.costs[len(c.costs)/2], float64(size)/float64(len(rows))/least*1e3, c.allocs, least/contenders[0].costs[0])
+	if err := contest.Run(os.Stdout, rows, *rounds, turns); err != nil {
+		log.Fatal(err)
 	}
 }

@@ -1,8 +1,0 @@
-//go:build !linux && !darwin
-
-package checkpoint
-
-import "errors"
-
-// renameExclusive is not to be had here: creating needs hard links.
-func renameExclusive(_, _ string) error { return errors.ErrUnsupported }

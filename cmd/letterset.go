@@ -1,0 +1,120 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/urfave/cli/v2"
+
+	"sluice/batch"
+	"sluice/job"
+	"sluice/lakesink"
+	"sluice/progress"
+	"sluice/runner"
+	"sluice/verify"
+)
+
+// letterSet is the dead letters of a query, in all tables that it has put some into.
+type letterSet struct {
+	shown    *progress.DeadLetters
+	identity *batch.Identity
+	// read are the tables that are there and are those that the query wrote to.
+	read []string
+	// stop is why a run would stop over the table that the job names, nil if it would not.
+	stop error
+}
+
+// deadLetters connects to the tables of a query's dead letters.
+func (p *process) deadLetters(c *cli.Context) (*pipeline, *letterSet, error) {
+	if err := p.begin(c); err != nil {
+		return nil, nil, err
+	}
+	j, err := p.loadJob(c, job.ForSink|job.ForCheckpoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	line, err := connect(c.Context, j, job.ForSink|job.ForCheckpoint)
+	if err != nil {
+		return line, nil, cause(c.Context, err)
+	}
+	found, err := p.letterSet(c.Context, line)
+	return line, found, cause(c.Context, err)
+}
+
+func (p *process) letterSet(ctx context.Context, line *pipeline) (*letterSet, error) {
+	shown := &progress.DeadLetters{Query: line.job.Name, Tables: []string{}, ByTopic: []progress.DeadLetterCount{}, ByReason: []progress.DeadLetterCount{}, ByBatch: []progress.DeadLetterCount{},
+		Newest: []progress.DeadLetterPlace{}, Lost: []progress.DeadLetterLoss{}}
+	s := &letterSet{shown: shown}
+	var err error
+	if shown.QueryID, err = line.log.Query(ctx); err != nil {
+		return nil, err
+	}
+	if shown.QueryID == "" {
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: "the checkpoint has no query", Hint: "check checkpoint, or run sluice run first"}
+	}
+	if s.identity, err = line.log.Identity(ctx); err != nil {
+		return nil, err
+	}
+	shown.Tables = append(shown.Tables, verify.LetterTables(s.identity)...)
+	if name := line.job.Value.DeadLetters; name != "" && !slices.Contains(shown.Tables, name) {
+		shown.Tables = append(shown.Tables, name)
+	}
+	if len(shown.Tables) == 0 {
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters", line.job.Name), Hint: "set deadLetter.table, and value.onMalformed to deadLetter: docs/formats.md says more"}
+	}
+	for _, name := range shown.Tables {
+		if err := p.lookAt(ctx, line, s, name); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// lookAt sees whether a table is as the query left it, and says so where it is not, so that nobody takes what is left for
+// all of them.
+func (p *process) lookAt(ctx context.Context, line *pipeline, s *letterSet, name string) error {
+	t, err := line.deadLetters(name).Table(ctx, s.shown.QueryID)
+	if err != nil {
+		return err
+	}
+	place := batch.LetterPlace{Kind: batch.InTable, Name: name}
+	if fault := runner.LettersFault(place, t, s.identity); fault != nil {
+		s.shown.Lost = append(s.shown.Lost, progress.DeadLetterLoss{Table: name, Error: fault.Error(), Hint: batch.HintOf(fault)})
+		if name == line.job.Value.DeadLetters {
+			s.stop = fault
+		} else {
+			fmt.Fprintf(p.stderr, "sluice: %v, and the dead letters that it had with it: %s\n", fault, batch.HintOf(fault))
+		}
+	}
+	if was := runner.LettersUUID(place, s.identity); t.Exists && (was == "" || was == t.UUID) {
+		s.read = append(s.read, name)
+	}
+	return nil
+}
+
+func isNoTable(err error) bool {
+	return errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace)
+}
+
+// eachLetter visits the dead letters of a query in all its tables. A table that is not there any more has none.
+func (l *pipeline) eachLetter(ctx context.Context, of *letterSet, parts lakesink.LetterParts, visit func(table string, letter *lakesink.Letter) (more bool, err error)) error {
+	for _, name := range of.read {
+		more := true
+		err := l.deadLetters(name).Letters(ctx, parts, func(letter *lakesink.Letter) (_ bool, err error) {
+			if letter.Query == of.shown.QueryID {
+				more, err = visit(name, letter)
+			}
+			return more, err
+		})
+		if isNoTable(err) {
+			continue
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}

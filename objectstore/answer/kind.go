@@ -1,0 +1,118 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// Kind is what an answer means.
+type Kind int
+
+const (
+	// Unknown is any other error: of a write, it may have been applied.
+	Unknown Kind = iota
+	// NotFound: there is no such object.
+	NotFound
+	// Conflict: the condition of a write did not hold.
+	Conflict
+	// Forbidden: the credentials are refused, or do not allow it.
+	Forbidden
+	// NoBucket: there is no such bucket or container.
+	NoBucket
+	// NoCredentials: none were found on this machine.
+	NoCredentials
+	// WrongPlace: the bucket is in another region.
+	WrongPlace
+	// NoStore: what answers is no object store.
+	NoStore
+	// NoConditions: the store has no conditional writes.
+	NoConditions
+	// WrongClock: the store's clock and this machine's are too far apart.
+	WrongClock
+	// Full: there is no space, or a quota is used up.
+	Full
+)
+
+// Of says what an error of a cloud's client means, however deep it is wrapped.
+func Of(err error) Kind {
+	if missing := (*credentialsError)(nil); errors.As(err, &missing) {
+		return NoCredentials
+	}
+	var api interface{ ErrorCode() string } // of every AWS service
+	if errors.As(err, &api) {
+		if kind, ok := s3Codes[api.ErrorCode()]; ok {
+			return kind
+		}
+		if strings.HasPrefix(api.ErrorCode(), "KMS.") { // the bucket's key is disabled, gone, or not for us
+			return Forbidden
+		}
+	}
+	var response interface{ HTTPStatusCode() int }
+	if errors.As(err, &response) {
+		return ofStatus(response.HTTPStatusCode())
+	}
+	return Unknown
+}
+
+// s3Codes is what the codes mean that the HTTP status does not tell, or not everywhere. Those of refused credentials and
+// permissions come with 400, 401, 403 and, from versitygw, 404 for an unknown access key.
+var s3Codes = map[string]Kind{
+	"NoSuchKey": NotFound, "PreconditionFailed": Conflict, "NotImplemented": NoConditions,
+	"NoSuchBucket": NoBucket, "InvalidBucketName": NoBucket,
+	"AccessDenied": Forbidden, "AccessDeniedException": Forbidden, "AccessForbidden": Forbidden, "Forbidden": Forbidden, "Unauthorized": Forbidden,
+	"UnauthorizedAccess": Forbidden, "NotAuthorized": Forbidden, "AllAccessDisabled": Forbidden, "AccountProblem": Forbidden, "NotSignedUp": Forbidden, "OptInRequired": Forbidden,
+	"InvalidAccessKeyId": Forbidden, "InvalidClientTokenId": Forbidden, "UnrecognizedClientException": Forbidden, "XAdminUserNotFound": Forbidden, "XAdminAccessDenied": Forbidden,
+	"SignatureDoesNotMatch": Forbidden, "InvalidSecurity": Forbidden, "InvalidSignatureException": Forbidden, "IncompleteSignature": Forbidden, "MissingAuthenticationToken": Forbidden,
+	"ExpiredToken": Forbidden, "ExpiredTokenException": Forbidden, "InvalidToken": Forbidden, "TokenRefreshRequired": Forbidden,
+	"RequestTimeTooSkewed": WrongClock, "RequestExpired": WrongClock,
+	"PermanentRedirect": WrongPlace, "AuthorizationHeaderMalformed": WrongPlace, "IllegalLocationConstraintException": WrongPlace,
+	"QuotaExceeded": Full, "XMinioAdminBucketQuotaExceeded": Full, "XMinioStorageFull": Full,
+}
+
+// ofStatus goes by the HTTP status where a store gives no code of its own. 409 is not a conflict: Amazon answers it for
+// a race whose loser may try again.
+func ofStatus(status int) Kind {
+	switch status {
+	case http.StatusNotFound:
+		return NoStore // S3 says NoSuchKey or NoSuchBucket; a proxy or a web server says 404
+	case http.StatusPreconditionFailed:
+		return Conflict
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		return Forbidden
+	case http.StatusMovedPermanently, http.StatusTemporaryRedirect:
+		return WrongPlace
+	case http.StatusNotImplemented:
+		return NoConditions
+	case http.StatusInsufficientStorage:
+		return Full
+	}
+	return Unknown
+}
+
+// Credentials makes Of know the errors of a provider: the SDK gives them no type. nil, which stands for anonymous access,
+// stays nil.
+func Credentials(p aws.CredentialsProvider) aws.CredentialsProvider {
+	if p == nil {
+		return nil
+	}
+	return marking{p}
+}
+
+type marking struct{ aws.CredentialsProvider }
+
+type credentialsError struct{ error }
+
+func (e *credentialsError) Unwrap() error { return e.error }
+
+// Retrieve is the provider's.
+func (m marking) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	found, err := m.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		err = &credentialsError{err}
+	}
+	return found, err
+}

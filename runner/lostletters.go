@@ -1,0 +1,110 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sluice/batch"
+)
+
+// lostLettersOption is what somebody says who goes on without dead letters.
+const lostLettersOption = "--lost-dead-letters accept"
+
+// LettersFault is why a run would stop over a place of dead letters: it is gone, another one, or was rolled back since the
+// query with this identity (nil if it has none) wrote there, and nobody has decided about that; nil if it is fine.
+func LettersFault(place batch.LetterPlace, t *batch.Table, identity *batch.Identity) error {
+	return (&letters{place: place, table: t}).check(identity)
+}
+
+// LettersUUID is the UUID of a place of dead letters as the identity has it; empty if the query never wrote there.
+func LettersUUID(place batch.LetterPlace, identity *batch.Identity) string {
+	if identity == nil {
+		return ""
+	}
+	return identity.Tables[lettersRole(place)]
+}
+
+// check refuses a place that is not as the identity's query left it. Of one that forgets nothing is asked.
+func (l *letters) check(identity *batch.Identity) error {
+	if l.forgets() {
+		return nil
+	}
+	uuid := LettersUUID(l.place, identity)
+	if identity.AcceptedLoss(uuid) != nil && uuid != l.table.UUID { // whoever decided so goes on with what is there now
+		uuid = ""
+	}
+	return l.checkUUID(uuid, identity)
+}
+
+// checkUUID refuses a place that is gone, replaced or rolled back. uuid is what it should be, empty if unknown.
+func (l *letters) checkUUID(uuid string, identity *batch.Identity) error {
+	fault := func(format string, parts ...any) error {
+		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s "+format, append([]any{l}, parts...)...),
+			Hint: fmt.Sprintf("bring it back, or go on with another deadLetter.%s, or choose once: %s (go on without what it had); the dead letters elsewhere are where they were", l.place.Kind, lostLettersOption)}
+	}
+	switch t := l.table; {
+	case uuid != "" && !t.Exists:
+		return fault("is gone; this query wrote to the one with UUID %s", uuid)
+	case uuid != "" && t.UUID != uuid:
+		return fault("is not the one that this query wrote to: its UUID is %s and was %s (dropped and created again?)", t.UUID, uuid)
+	case t.Applied.RolledBack && !identity.AcceptedLoss(t.UUID).Covers(&t.Applied):
+		return fault("was rolled back: snapshot %d, which holds the dead letters of batch %d, is no longer in its history", t.Applied.Ledger.Snapshot, t.Applied.Ledger.Batch)
+	}
+	return nil
+}
+
+// decideLetters takes the decision to go on without dead letters that places have lost, if it was given: about every place
+// that the query has used and that is not as it was left. sign makes it durable.
+func (r *run) decideLetters(ctx context.Context) error {
+	if !r.AcceptLostLetters {
+		return nil
+	}
+	decided := false
+	for _, place := range r.usedLetters() {
+		l, err := r.openLetters(ctx, place)
+		if err != nil {
+			return err
+		}
+		if found := l.check(r.identity); found != nil {
+			r.acceptLoss(l, found)
+			decided = true
+		}
+	}
+	if !decided {
+		r.idle("--lost-dead-letters", "no place of dead letters has lost any that nobody has decided about")
+	}
+	return nil
+}
+
+// usedLetters are the places that the identity names.
+func (r *run) usedLetters() (places []batch.LetterPlace) {
+	if r.identity == nil {
+		return nil
+	}
+	for _, role := range slices.Sorted(maps.Keys(r.identity.Tables)) {
+		if text, ok := strings.CutPrefix(role, letterTable+"/"); ok {
+			places = append(places, batch.ParseLetterPlace(text))
+		}
+	}
+	return places
+}
+
+// acceptLoss notes the decision about one place in the identity that this run goes by.
+func (r *run) acceptLoss(l *letters, found error) {
+	uuid, lost := LettersUUID(l.place, r.identity), maps.Clone(r.identity.LostLetters)
+	if lost == nil {
+		lost = map[string]batch.LostLetters{}
+	}
+	decision := batch.Acceptance{Choice: batch.Accept, Batch: batch.None}
+	if l.table.Exists && l.table.UUID == uuid {
+		decision.Batch, decision.Snapshot = l.table.Applied.Batch, l.table.Applied.Snapshot
+	}
+	lost[uuid] = batch.LostLetters{Place: l.place.String(), Found: found.Error(), Acceptance: decision}
+	decided := *r.identity
+	decided.LostLetters = lost
+	r.identity, r.unsigned = &decided, true
+	r.remark("going on without the dead letters that were lost, as chosen with " + lostLettersOption + ": " + found.Error())
+}
