@@ -3,6 +3,7 @@
 package cmd_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -58,6 +59,48 @@ func fillRandom(t *testing.T, broker rig.Broker, topic string, records, size, ba
 		value := make([]byte, size)
 		random.Read(value)
 		client.Produce(t.Context(), &kgo.Record{Topic: topic, Partition: int32(i % 2), Value: value}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				t.Errorf("produce to %s: %v", topic, err)
+			}
+		})
+	}
+	if err := client.Flush(t.Context()); err != nil || t.Failed() {
+		t.Fatalf("produce to %s: %v", topic, err)
+	}
+}
+
+// A batch with rows of a thousand partitions stays under the ceiling, and makes no more than one file of each in each task,
+// wherever its files go. https://github.com/databricks/iceberg-kafka-connect/issues/227
+func TestABatchOfAThousandPartitionsStaysUnderTheCeiling(t *testing.T) {
+	const ceiling, tenants = 384 * mib, 1000
+	broker, bucket := rig.Kafka(t), rig.S3(t)
+	k := connected(t, broker.Addr)
+	topic := broker.CreateTopic(t, 2, nil)
+	fillTenants(t, broker, topic, 400_000, tenants)
+	for place, p := range map[string]*pipeline{"local": reading(t, k, topic), "bucket": reading(t, k, topic).inBucket(bucket, topic)} {
+		t.Run(place, func(t *testing.T) {
+			p := p.with("--memory", "384MiB", "--set", "sink.iceberg.partitionBy=key")
+			process := program(t, p.args("run")...)
+			process.Env = append(os.Environ(), "GOMAXPROCS=2")
+			o := started(t, process).wait().wants(0)
+			peak, files := at(o.last("batch"), "sluice.peakMemoryBytes").(float64), at(o.last("batch"), "sluice.files").(float64)
+			if t.Logf("peak is %.0f MiB, %.0f files", peak/mib, files); peak > ceiling || files > 2*tenants || files < tenants {
+				t.Errorf("got a peak of %.0f MiB and %.0f files, want at most %d and %d", peak/mib, files, ceiling/mib, 2*tenants)
+			}
+			p.do(t, "verify", "--source").wants(0)
+		})
+	}
+}
+
+// fillTenants appends records of tenants in no order, with text for values.
+func fillTenants(t *testing.T, broker rig.Broker, topic string, records, tenants int) {
+	t.Helper()
+	client := broker.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.MaxBufferedRecords(10_000))
+	random := rand.New(rand.NewPCG(1, 1))
+	for i := range records {
+		value := fmt.Appendf(nil, `{"order":%d,"customer":"%016x","note":"%x%x","items":[{"sku":"%08x","quantity":%d}],"city":"Amsterdam"}`,
+			i, random.Uint64(), random.Uint64(), random.Uint64(), random.Uint32(), random.IntN(9))
+		client.Produce(t.Context(), &kgo.Record{Topic: topic, Partition: int32(i % 2), Key: fmt.Appendf(nil, "tenant-%d", random.IntN(tenants)), Value: value}, func(_ *kgo.Record, err error) {
 			if err != nil {
 				t.Errorf("produce to %s: %v", topic, err)
 			}

@@ -13,7 +13,11 @@ import (
 // misfit makes it the refusal of an outlook if the table does not take the rows of the batch that comes next. An open plan
 // has settings of its own, and those of the job where they do not do.
 func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
-	if !o.Table.Exists || o.Refusal != nil || o.Replay == nil && o.Next == nil {
+	if o.Refusal != nil || o.Replay == nil && o.Next == nil {
+		return nil
+	}
+	if !o.Table.Exists {
+		o.Refusal = l.unmakeable(ctx, o)
 		return nil
 	}
 	headers := l.job.Source.IncludeHeaders
@@ -29,6 +33,22 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 		o.Refusal, err = err, nil
 	}
 	return err
+}
+
+// unmakeable is why the table cannot be created as the job wants it laid out. What else is wrong with the job is told elsewhere.
+func (l *pipeline) unmakeable(ctx context.Context, o *runner.Outlook) error {
+	if l.iceberg == nil {
+		return nil
+	}
+	value, err := l.valueFor(ctx, o.Table)
+	if err != nil {
+		return nil
+	}
+	d, err := l.newDecoder(value, l.job.Source.IncludeHeaders)
+	if err != nil {
+		return nil
+	}
+	return l.iceberg.Makeable(d.Schema())
 }
 
 func settled[T any](plans, jobs *T) *T {

@@ -69,6 +69,8 @@ var samples = map[string][2]string{
 	catalogPropsPath + ".s3.region":   {"a", "b"},
 	tablePath:                         {"sales.orders", "sales.orders2"},
 	"sink.iceberg.targetFileSize":     {"1MiB", "2MiB"},
+	partitionByPath:                   {"days(ts)", "bucket(16, id)"},
+	sortByPath:                        {"a, b DESC", "a DESC NULLS FIRST"},
 	expireEveryPath:                   {"10", "20"},
 	keepSnapshotsPath:                 {"10", "20"},
 	"memory":                          {"144MiB", "200MiB"},

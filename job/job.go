@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/batch"
+	"sluice/layout"
 	"sluice/offsets"
 )
 
@@ -189,6 +190,10 @@ type Iceberg struct {
 	Table string
 	// TargetFileSize is the size that data files aim at, in bytes.
 	TargetFileSize int64
+	// PartitionBy is how a new table is partitioned, and what one that is there must be partitioned by; nil follows it.
+	PartitionBy []layout.Term
+	// SortBy is the order of rows in files, and of a new table; nil follows that of the table.
+	SortBy []layout.Order
 	// ExpireEvery is the number of commits between two expiries of snapshots, of which KeepSnapshots stay; 0 is never.
 	ExpireEvery   int64
 	KeepSnapshots int64

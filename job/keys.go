@@ -3,6 +3,7 @@ package job
 import (
 	"time"
 
+	"sluice/layout"
 	"sluice/offsets"
 )
 
@@ -25,6 +26,8 @@ const (
 	tablePath         = "sink.iceberg.table"
 	namePath          = "name"
 	checkpointPath    = "checkpoint"
+	partitionByPath   = "sink.iceberg.partitionBy"
+	sortByPath        = "sink.iceberg.sortBy"
 	expireEveryPath   = "sink.iceberg.expireEvery"
 	keepSnapshotsPath = "sink.iceberg.keepSnapshots"
 	formatPath        = "value.format"
@@ -253,7 +256,15 @@ var keys = []*Key{
 		Doc:   "The table, with its namespace. It is created if it is not there."}),
 	key("sink.iceberg.targetFileSize", func(j *Job) *int64 { return &j.Sink.Iceberg.TargetFileSize }, size(64<<10), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "target-file-size",
-		Doc: "The size that data files aim at."}),
+		Doc: "The size that data files aim at, in bytes as written, compressed. Files are smaller where a batch, or what it has of one partition, is."}),
+	key(partitionByPath, func(j *Job) *[]layout.Term { return &j.Sink.Iceberg.PartitionBy }, partitions, Key{
+		Class: NextBatch, also: []string{"partitionedBy", "partitions", "partitionSpec", "partitionColumns"},
+		Doc: "How a table that is created is partitioned: columns (`address.city` for one inside of another), `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(16, c)`, `truncate(10, c)`. " +
+			"A table that is there already is followed, whatever its partitions are, if this is left out; else the two must agree. docs/tables.md tells more."}),
+	key(sortByPath, func(j *Job) *[]layout.Order { return &j.Sink.Iceberg.SortBy }, orders, Key{
+		Class: NextBatch, also: []string{"sortedBy", "orderBy", "sortOrder", "sortColumns"},
+		Doc: "What the rows of each data file are sorted by, recorded as the sort order of a table that is created. Left out, the order of a table that is there is followed; `[]` keeps rows as they come. " +
+			"It costs memory: a file is no larger than what a worker can sort. docs/tables.md tells more."}),
 	key(expireEveryPath, func(j *Job) *int64 { return &j.Sink.Iceberg.ExpireEvery }, limit(1), Key{
 		Class: Free, Default: "50", Unit: "commits",
 		Doc: "Expire old snapshots after every so many commits. Only tables that sluice created are ever expired."}),

@@ -116,10 +116,7 @@ func TestALargeFileOnACloud(t *testing.T) {
 		for _, size := range []int{100, 5 << 20, len(content)} {
 			for _, drop := range []bool{true, false} {
 				path := fmt.Sprintf("%s/data/%d-%v.parquet", o.Warehouse, size, drop)
-				u, err := w.create(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				u := w.newUpload(path)
 				if _, err := u.Write(content[:size]); err != nil {
 					t.Fatal(err)
 				}

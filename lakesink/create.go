@@ -56,7 +56,7 @@ func (i *Iceberg) Differences(ctx context.Context, schema columns.Schema) ([]str
 	case err != nil:
 		return nil, explain(fmt.Sprintf("open table %s", i.TableName()), late(ctx, err))
 	}
-	_, differences := differing(t, schema)
+	_, differences := i.differing(t, schema)
 	return differences, nil
 }
 
@@ -90,10 +90,14 @@ func (i *Iceberg) create(ctx context.Context, schema columns.Schema) (*table.Tab
 	if err != nil {
 		return nil, fmt.Errorf("make table %s: %w", i.TableName(), err)
 	}
+	spec, order, err := i.layoutOf(s)
+	if err != nil {
+		return nil, err
+	}
 	if err := i.createNamespace(ctx, catalog.NamespaceFromIdent(i.table)); err != nil {
 		return nil, fmt.Errorf("make namespace %s: %w", strings.Join(catalog.NamespaceFromIdent(i.table), "."), err)
 	}
-	_, createErr := i.catalog.CreateTable(ctx, i.table, s, catalog.WithProperties(i.tableProperties()))
+	_, createErr := i.catalog.CreateTable(ctx, i.table, s, catalog.WithProperties(i.tableProperties()), catalog.WithPartitionSpec(spec), catalog.WithSortOrder(order))
 	t, err := i.load(ctx)
 	if err != nil && createErr != nil {
 		return nil, fmt.Errorf("make table %s: %w", i.TableName(), createErr)

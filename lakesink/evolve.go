@@ -11,6 +11,7 @@ import (
 
 	"sluice/batch"
 	"sluice/columns"
+	"sluice/lakesink/parquetfile"
 )
 
 // Evolution says what Evolve would alter so that the table takes rows of the schema; nothing where there is no table. What
@@ -150,9 +151,10 @@ func (i *Iceberg) evolved(t *table.Table, rows columns.Schema) (*iceberg.Schema,
 		}
 	}
 	if len(e.differences) == 0 {
-		_, e.differences = fit(wider, rows)
+		var wrote []parquetfile.Field
+		wrote, e.differences = fit(wider, rows)
+		e.differences = append(e.differences, i.layoutDifferences(t, wrote)...)
 	}
-	e.differences = append(e.differences, shapeDifferences(t)...)
 	if len(e.differences) == 0 {
 		return wider, e.changes, nil
 	}

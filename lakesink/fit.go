@@ -148,23 +148,24 @@ func widens(to, from columns.Type) bool {
 	return false
 }
 
-// differing is fit for one table.
-func differing(t *table.Table, rows columns.Schema) (fields []parquetfile.Field, differences []string) {
+// differing is fit for one table, with what its layout has against the rows.
+func (i *Iceberg) differing(t *table.Table, rows columns.Schema) (fields []parquetfile.Field, differences []string) {
 	fields, differences = fit(t.Schema(), rows)
-	return fields, append(differences, shapeDifferences(t)...)
+	return fields, append(differences, i.layoutDifferences(t, fields)...)
 }
 
-// shapeDifferences are what keeps us from writing the table whatever the rows are.
-func shapeDifferences(t *table.Table) []string {
-	if spec := t.Spec(); !spec.IsUnpartitioned() {
-		return []string{fmt.Sprintf("the table is partitioned (%s), and only tables without partitions can be written", partitions(spec))}
+// layoutDifferences are what keeps us from laying out rows as the table, or the job, wants it.
+func (i *Iceberg) layoutDifferences(t *table.Table, fields []parquetfile.Field) []string {
+	differences := i.specDifferences(t, fields)
+	if _, err := i.orderOf(t, fields); err != nil {
+		differences = append(differences, err.Error())
 	}
-	return nil
+	return differences
 }
 
 // fieldsFor is differing with all that stands in the way as one Inconsistent fault.
 func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.Field, error) {
-	fields, differences := differing(t, rows)
+	fields, differences := i.differing(t, rows)
 	if len(differences) == 0 {
 		return fields, nil
 	}
@@ -182,12 +183,4 @@ func (i *Iceberg) fitting(t *table.Table) string {
 		hint += ". This table has no rows yet: it may also be dropped together with the checkpoint, and both are made anew"
 	}
 	return hint
-}
-
-func partitions(spec iceberg.PartitionSpec) string {
-	var names []string
-	for _, f := range spec.Fields() {
-		names = append(names, f.Name)
-	}
-	return strings.Join(names, ", ")
 }

@@ -94,7 +94,7 @@ func TestATableThatDoesNotFitIsRefusedWithEveryDifference(t *testing.T) {
 	wantClass(t, newSink(c).Create(ctx, rawSchema()), batch.Inconsistent,
 		"column key is string in the table and binary in the rows", "column value is required in the table and may be empty in the rows",
 		"column offset is int in the table and long in the rows", "column timestamp is timestamp in the table and timestamptz in the rows",
-		"column tenant of the table is required and the rows do not have it", "the table has no column timestampType (int)", "partitioned (topic_id)")
+		"column tenant of the table is required and the rows do not have it", "the table has no column timestampType (int)")
 }
 
 // A run never alters a table of dead letters, and the job has no say in its columns.

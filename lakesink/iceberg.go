@@ -26,6 +26,7 @@ import (
 
 	"sluice/batch"
 	"sluice/lakesink/parquetfile"
+	"sluice/layout"
 )
 
 // Options are how a table is written. The zero value of a field stands for its default, unless it says otherwise.
@@ -48,6 +49,11 @@ type Options struct {
 	// one of ours, else zstd.
 	Codec parquetfile.Codec
 	Level int
+	// PartitionBy is how a new table is partitioned, and what one that is there must be partitioned by; nil follows it.
+	PartitionBy []layout.Term
+	// SortBy is the order of rows in files, and the sort order of a new table; nil follows that of the table, an empty one
+	// keeps rows as they come.
+	SortBy []layout.Order
 	// TableProperties are set when the table is created, over our own.
 	TableProperties map[string]string
 	// CreatedBy is the program and its version for data files: "sluice 1.2.0".

@@ -154,15 +154,55 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// localPath is the path that a file: address or a plain name stands for.
+// Open opens a file for reading.
+func (d durableFS) Open(name string) (iceio.File, error) { return d.LocalFS.Open(localPath(name)) }
+
+// ReadFile reads a whole file.
+func (d durableFS) ReadFile(name string) ([]byte, error) { return d.LocalFS.ReadFile(localPath(name)) }
+
+// Remove removes a file.
+func (d durableFS) Remove(name string) error { return d.LocalFS.Remove(localPath(name)) }
+
+// Stat describes a file.
+func (d durableFS) Stat(name string) (fs.FileInfo, error) { return d.LocalFS.Stat(localPath(name)) }
+
+// localPath is the path that a file: address or a plain name stands for. An escape in an address may be one of a URI, as
+// iceberg-go writes the place of a table, or part of a name, as all engines take it: of each folder, what is there decides. Of
+// what is not there, a folder of a partition, name=value, is named as it stands, since its value was escaped when it was named.
 func localPath(name string) string {
-	if rest, ok := strings.CutPrefix(name, "file://"); ok {
-		if u, err := url.Parse(name); err == nil && u.Path != "" {
-			return u.Path
-		}
-		return rest
+	rest, ok := strings.CutPrefix(name, "file://")
+	if !ok {
+		return strings.TrimPrefix(name, "file:")
 	}
-	return strings.TrimPrefix(name, "file:")
+	u, err := url.Parse(name)
+	switch {
+	case err != nil || u.Path == "":
+		return rest
+	case u.Host != "" || u.Path == rest:
+		return u.Path
+	}
+	path := ""
+	for _, part := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
+		path += "/" + localName(path, part)
+	}
+	return path
+}
+
+// localName is a name in a folder, of which an address has part.
+func localName(folder, part string) string {
+	plain, err := url.PathUnescape(part)
+	if err != nil || plain == part || isThere(folder+"/"+part) {
+		return part
+	}
+	if strings.Contains(part, "=") && !isThere(folder+"/"+plain) {
+		return part
+	}
+	return plain
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // isLocal reports whether an address is one of the local file system. A path may hold anything, a % that begins no escape too.

@@ -50,7 +50,10 @@ func (i *Iceberg) due(t *table.Table) bool {
 // whatever removed one is younger and names it. Then metadata alone is deleted, which costs the same however large the
 // table is. Otherwise the library looks for the data files too, through every manifest that stays.
 func (i *Iceberg) expire(ctx context.Context, t *table.Table) error {
-	fenced, _ := i.fenced(t)
+	fenced, _, err := i.fenced(t)
+	if err != nil {
+		return err
+	}
 	appends := i.onlyAppendsExpire(t)
 	tx := fenced.NewTransaction()
 	if err := tx.ExpireSnapshots(table.WithOlderThan(0), table.WithRetainLast(i.options.KeepSnapshots), table.WithPostCommit(!appends)); err != nil {

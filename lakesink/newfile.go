@@ -2,12 +2,9 @@ package lakesink
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"time"
 
 	iceio "github.com/apache/iceberg-go/io"
-	"gocloud.dev/blob"
 
 	"sluice/batch"
 	"sluice/columns"
@@ -42,16 +39,6 @@ func CreateFile(ctx context.Context, store iceio.IO, path string) (NewFile, erro
 	return NewFile{&upload{path: path, to: to, cancel: cancel}}, nil
 }
 
-func createFile(ctx context.Context, store iceio.IO, path string) (io.WriteCloser, error) {
-	switch s := store.(type) {
-	case streamingFS:
-		return s.NewWriter(ctx, path, true, &blob.WriterOptions{BufferSize: uploadPartBytes, MaxConcurrency: uploadParallel, BeforeWrite: sendPartsAtOnce(s)})
-	case iceio.WriteFileIO:
-		return s.Create(path)
-	}
-	return nil, fmt.Errorf("the store cannot be written to (%T)", store)
-}
-
 // Close completes the file.
 func (n NewFile) Close() error { return n.close() }
 
@@ -63,10 +50,7 @@ func StoredSize(store iceio.IO, path string) (int64, error) { return storedSize(
 
 // MemoryForRows is what is left of a writer's memory for rows, beside the buffers of an upload and of the encoder.
 func MemoryForRows(memory int64, store iceio.IO) int64 {
-	if _, ok := store.(streamingFS); ok {
-		memory -= uploadBuffers * uploadPartBytes
-	}
-	return max(1<<20, memory-encoderBytes)
+	return max(1<<20, memory-uploadMemory(store)-encoderBytes)
 }
 
 // DescribeFile says of a finished file what a table format's metadata would: sizes, counts, and bounds of 16 code points

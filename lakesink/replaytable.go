@@ -117,12 +117,15 @@ func (i intoTable) Moved(ctx context.Context, t *table.Table, err error) bool {
 
 // stageReplay prepares the commit on one reading of the table, as that of a batch.
 func (i *Iceberg) stageReplay(ctx context.Context, t *table.Table, c *ReplayCommit) (*offer, error) {
-	fenced, f := i.fenced(t)
+	fenced, f, err := i.fenced(t)
+	if err != nil {
+		return nil, err
+	}
 	tx := fenced.NewTransaction()
 	if err := errors.Join(tx.AssertRefSnapshotID(""), tx.AssertDefaultShape()); err != nil {
 		return nil, err
 	}
-	added, err := icebergFiles(t, []batch.TaskResult{{Files: c.Files}})
+	added, err := icebergFiles(fenced, []batch.TaskResult{{Files: c.Files}})
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +138,9 @@ func (i *Iceberg) stageReplay(ctx context.Context, t *table.Table, c *ReplayComm
 		return nil, err
 	}
 	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
+	if err := o.boundEmptyText(ctx, fenced); err != nil {
+		return nil, err
+	}
 	if err := o.check(ctx, fenced, len(added)); err != nil {
 		return nil, err
 	}

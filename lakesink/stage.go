@@ -47,16 +47,20 @@ func (f *fence) CommitTable(ctx context.Context, id table.Identifier, reqs []tab
 
 // fenced is the table with the fence in front of its catalog, and with one connection to its store instead of one a
 // request.
-func (i *Iceberg) fenced(t *table.Table) (*table.Table, *fence) {
+func (i *Iceberg) fenced(t *table.Table) (*table.Table, *fence, error) {
+	metadata, err := plainlyNamed(t.Metadata())
+	if err != nil {
+		return nil, nil, err
+	}
 	f := &fence{catalog: i.catalog, schemaID: t.Schema().ID}
 	var once sync.Once
 	var fs iceio.IO
-	var err error
+	var failed error
 	open := func(ctx context.Context) (iceio.IO, error) {
-		once.Do(func() { fs, err = t.FS(ctx) })
-		return fs, err
+		once.Do(func() { fs, failed = t.FS(ctx) })
+		return fs, failed
 	}
-	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), open, f), f
+	return table.New(t.Identifier(), metadata, t.MetadataLocation(), open, f), f, nil
 }
 
 // offer is a commit that is ready to be sent: its snapshot and everything it refers to is in the store.
@@ -70,12 +74,15 @@ type offer struct {
 // stage prepares a batch's commit on one reading of the table: files, ledger and summary in one transaction that holds
 // only while the head is the one that was read.
 func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, prior *batch.Ledger) (*offer, error) {
-	fenced, f := i.fenced(t)
+	fenced, f, err := i.fenced(t)
+	if err != nil {
+		return nil, err
+	}
 	tx := fenced.NewTransaction()
 	if err := errors.Join(tx.AssertRefSnapshotID(""), tx.AssertDefaultShape()); err != nil {
 		return nil, err
 	}
-	files, err := icebergFiles(t, c.Results)
+	files, err := icebergFiles(fenced, c.Results)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +94,9 @@ func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, pr
 		return nil, err
 	}
 	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
+	if err := o.boundEmptyText(ctx, fenced); err != nil {
+		return nil, err
+	}
 	if err := o.check(ctx, fenced, len(files)); err != nil {
 		return nil, err
 	}
@@ -250,42 +260,4 @@ func live(fs iceio.IO, manifests []iceberg.ManifestFile, content iceberg.Manifes
 		}
 	}
 	return n, nil
-}
-
-// icebergFiles are the results' files in the library's terms. A file that is listed twice would be read twice.
-func icebergFiles(t *table.Table, results []batch.TaskResult) ([]iceberg.DataFile, error) {
-	var files []iceberg.DataFile
-	listed := map[string]bool{}
-	for r := range results {
-		for k := range results[r].Files {
-			path := results[r].Files[k].Path
-			if listed[path] {
-				return nil, fmt.Errorf("file %s is listed twice", path)
-			}
-			listed[path] = true
-			f, err := icebergFile(t, &results[r].Files[k])
-			if err != nil {
-				return nil, fmt.Errorf("file %s: %w", path, err)
-			}
-			files = append(files, f)
-		}
-	}
-	return files, nil
-}
-
-func icebergFile(t *table.Table, f *batch.DataFile) (iceberg.DataFile, error) {
-	spec := t.Metadata().PartitionSpecByID(f.SpecID)
-	if spec == nil {
-		return nil, fmt.Errorf("the table has no partition spec %d", f.SpecID)
-	}
-	b, err := iceberg.NewDataFileBuilder(*spec, iceberg.EntryContentData, f.Path, iceberg.ParquetFile, nil, nil, nil, f.Records, f.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	b.ColumnSizes(f.ColumnSizes).ValueCounts(f.ValueCounts).NullValueCounts(f.NullCounts).NaNValueCounts(f.NaNCounts).
-		LowerBoundValues(f.LowerBounds).UpperBoundValues(f.UpperBounds).SplitOffsets(f.SplitOffsets)
-	if f.SortOrderID != 0 {
-		b.SortOrderID(f.SortOrderID)
-	}
-	return b.Build(), nil
 }

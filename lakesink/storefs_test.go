@@ -129,10 +129,7 @@ func TestAnUploadThatIsAbortedIsNoFile(t *testing.T) {
 	s := newStoreFS(t)
 	w := &Writer{ctx: t.Context(), fs: s}
 	for _, end := range []func(*upload) error{(*upload).close, func(u *upload) error { u.abort(); return nil }} {
-		u, err := w.create("gs://lake/t/data/x.parquet")
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := w.newUpload("gs://lake/t/data/x.parquet")
 		if _, err := u.Write([]byte("rows")); err != nil {
 			t.Fatal(err)
 		}

@@ -45,38 +45,48 @@ func uploadMemory(fs iceio.IO) int64 {
 // upload is a file on its way to the store. It becomes visible, whole, when it is closed; where the store is a local
 // folder it is there from the start, and abort removes it.
 type upload struct {
+	w      *Writer
 	path   string
-	to     io.WriteCloser
+	to     io.WriteCloser // nil before the first byte
 	cancel context.CancelFunc
 }
 
-// create opens a new file. Its name was never used before, so overwriting is no question.
-func (w *Writer) create(path string) (*upload, error) {
-	ctx, cancel := context.WithCancel(w.ctx)
-	to, err := w.createIn(ctx, path)
-	if err != nil {
+// newUpload makes a new file, which is opened with its first bytes: until then it takes neither a request nor memory. Its
+// name was never used before, so overwriting is no question.
+func (w *Writer) newUpload(path string) *upload { return &upload{w: w, path: path} }
+
+func (u *upload) create() (err error) {
+	ctx, cancel := context.WithCancel(u.w.ctx)
+	if u.to, err = u.w.createIn(ctx, u.path); err != nil {
 		cancel()
-		return nil, err
+		u.to = nil
+		return err
 	}
-	return &upload{path: path, to: to, cancel: cancel}, nil
+	u.cancel = cancel
+	return nil
 }
 
 func (w *Writer) createIn(ctx context.Context, path string) (io.WriteCloser, error) {
-	if s, ok := w.fs.(streamingFS); ok {
-		return s.NewWriter(ctx, path, true, &blob.WriterOptions{BufferSize: uploadPartBytes, MaxConcurrency: uploadParallel, BeforeWrite: sendPartsAtOnce(s)})
-	}
-	if s, ok := w.fs.(*storeFS); ok {
-		return s.upload(ctx, path)
+	if uploadMemory(w.fs) > 0 {
+		return createFile(ctx, w.fs, path)
 	}
 	fs, err := w.table.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, ok := fs.(iceio.WriteFileIO)
-	if !ok {
-		return nil, fmt.Errorf("the store cannot be written to (%T)", fs)
+	return createFile(ctx, fs, path)
+}
+
+func createFile(ctx context.Context, store iceio.IO, path string) (io.WriteCloser, error) {
+	switch s := store.(type) {
+	case streamingFS:
+		return s.NewWriter(ctx, path, true, &blob.WriterOptions{BufferSize: uploadPartBytes, MaxConcurrency: uploadParallel, BeforeWrite: sendPartsAtOnce(s)})
+	case *storeFS:
+		return s.upload(ctx, path)
+	case iceio.WriteFileIO:
+		return s.Create(path)
 	}
-	return out.Create(path)
+	return nil, fmt.Errorf("the store cannot be written to (%T)", store)
 }
 
 // sendPartsAtOnce makes an upload to S3 send the first part when it is full. The library keeps 16 MiB back otherwise, in a
@@ -95,7 +105,14 @@ func sendPartsAtOnce(s streamingFS) func(as func(any) bool) error {
 }
 
 // Write passes bytes on.
-func (u *upload) Write(b []byte) (int, error) { return u.to.Write(b) }
+func (u *upload) Write(b []byte) (int, error) {
+	if u.to == nil {
+		if err := u.create(); err != nil {
+			return 0, fmt.Errorf("create it: %w", err)
+		}
+	}
+	return u.to.Write(b)
+}
 
 func (u *upload) close() error {
 	defer u.cancel()
@@ -104,6 +121,9 @@ func (u *upload) close() error {
 
 // abort drops the upload. An object store forgets the parts when the context has ended before Close.
 func (u *upload) abort() {
+	if u.to == nil {
+		return
+	}
 	u.cancel()
 	if a, ok := u.to.(interface{ Abort() error }); ok {
 		_ = a.Abort() // what is left is an orphan, no worse than after a crash

@@ -56,10 +56,7 @@ func TestAnUploadSendsItsFirstPartAsSoonAsItIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &Writer{ctx: ctx, fs: fs}
-	file, err := w.create("s3://lake/t/data/x.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := w.newUpload("s3://lake/t/data/x.parquet")
 	write := func(n int) {
 		if _, err := file.Write(make([]byte, n)); err != nil {
 			t.Fatal(err)

@@ -26,8 +26,14 @@ type Writer struct {
 	fs      iceio.IO
 	names   table.LocationProvider
 	attempt string
+	// sortOrder is the table's order that the files have, 0 for none.
+	sortOrder int
 
-	open     *upload
+	// Rows go to whole, or to spread if the table has partitions.
+	whole    *outFile
+	spread   *spread
+	landing  *landing
+	begun    int // files
 	finished []batch.DataFile
 	done     bool
 }
@@ -55,18 +61,50 @@ func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, s
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{sink: i, table: t, task: task, ctx: ctx, attempt: attempt}
+	w := &Writer{sink: i, table: t, task: task, ctx: ctx, attempt: attempt, landing: newLanding()}
 	if w.names, err = t.LocationProvider(); err != nil {
 		return nil, fmt.Errorf("location of table %s: %w", i.TableName(), err)
 	}
 	if w.fs, err = t.FS(ctx); err != nil {
 		return nil, explain(fmt.Sprintf("open the store of table %s", i.TableName()), err)
 	}
-	if w.files, err = i.spare.take(fields, i.fileOptions(t, task, attempt, w.fs)); err != nil {
+	if err := w.prepare(fields); err != nil {
 		return nil, fmt.Errorf("data files of table %s: %w", i.TableName(), err)
 	}
 	return w, nil
 }
+
+// prepare makes what rows are written with.
+func (w *Writer) prepare(fields []parquetfile.Field) error {
+	i, spec := w.sink, w.table.Spec()
+	options := i.fileOptions(w.table, w.task, w.attempt, w.fs)
+	memory := options.MemoryBytes
+	parts, err := partitionFields(&spec, fields)
+	if err != nil {
+		return err
+	}
+	order, err := i.orderOf(w.table, fields)
+	if err != nil {
+		return err
+	}
+	gathers := len(parts) > 0 || order.by != nil
+	if gathers { // a row group takes no memory but that of its pages, which is bounded besides
+		options.RowGroupBytes, options.MemoryBytes = max(options.RowGroupBytes, partitionGroupBytes), memory/2
+	}
+	if w.files, err = i.spare.take(fields, options); err != nil {
+		return err
+	}
+	w.sortOrder = order.id
+	if !gathers {
+		w.whole = &outFile{w: w, files: w.files}
+		return nil
+	}
+	w.spread, err = newSpread(w, parts, order.by, memory)
+	return err
+}
+
+// partitionGroupBytes is the size of row groups, before compression, where there are many files at once.
+const partitionGroupBytes = 128 << 20
 
 // sameShape checks that files made for a schema and spec are what the table takes now.
 func (i *Iceberg) sameShape(t *table.Table, schemaID, specID int) error {
@@ -127,89 +165,48 @@ const encoderBytes = 3 << 20
 
 // Write adds rows to the files. It keeps nothing of rows. After an error the writer is good for Abort only.
 func (w *Writer) Write(ctx context.Context, rows *columns.Batch) error {
-	for from := 0; from < rows.Rows; {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if w.open == nil {
-			if err := w.begin(); err != nil {
-				return err
-			}
-		}
-		next, err := w.files.Append(rows, from)
-		if err != nil {
-			return explain(fmt.Sprintf("write %s", w.open.path), err)
-		}
-		from = next
-		if w.files.Size() >= w.sink.options.TargetFileBytes || w.files.Groups() >= maxGroups {
-			if err := w.finish(); err != nil {
-				return err
-			}
-		}
+	if w.spread != nil {
+		return w.spread.write(ctx, rows)
 	}
-	return nil
-}
-
-// maxGroups bounds the footer of a file whose row groups are kept small by a small memory.
-const maxGroups = 4096
-
-func (w *Writer) begin() error {
-	name := fmt.Sprintf("%s-%d-%d-%s-%d.parquet", w.task.Query, w.task.Batch, w.task.Index, w.attempt, len(w.finished))
-	path := w.names.NewDataLocation(name)
-	open, err := w.create(path)
-	if err != nil {
-		return explain(fmt.Sprintf("create %s", path), err)
-	}
-	w.open = open
-	if err := w.files.Begin(open); err != nil {
-		return explain(fmt.Sprintf("write %s", path), err)
-	}
-	return nil
-}
-
-// finish ends the open file and checks that the store has all of it.
-func (w *Writer) finish() error {
-	path := w.open.path
-	summary, err := w.files.Close()
-	if err != nil {
-		return explain(fmt.Sprintf("write %s", path), err)
-	}
-	if err := w.open.close(); err != nil {
-		return explain(fmt.Sprintf("finish %s", path), err)
-	}
-	w.open = nil
-	size, err := storedSize(w.fs, path)
-	if err != nil {
-		return explain(fmt.Sprintf("ask for the size of %s", path), err)
-	}
-	if size != summary.Bytes {
-		return fmt.Errorf("%s has %d bytes in the store, %d were written: the store lost some", path, size, summary.Bytes)
-	}
-	w.finished = append(w.finished, dataFile(path, summary, w.table, w.task.SpecID))
-	return nil
+	return w.whole.add(ctx, rows)
 }
 
 // Close finishes the files and describes them. They are not part of the table until a commit names them.
 func (w *Writer) Close(ctx context.Context) ([]batch.DataFile, error) {
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if w.open != nil {
-		if err := w.finish(); err != nil {
-			return nil, err
-		}
+	if err := w.finish(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.landing.wait(); err != nil {
+		return nil, err
 	}
 	if !w.done {
 		w.sink.spare.put(w.files)
 	}
-	w.done, w.files = true, nil
+	w.done, w.files, w.spread, w.whole = true, nil, nil, nil
 	return w.finished, nil
 }
 
-// Abort gives up: the open file is not completed, finished ones stay for orphan removal. It does nothing after Close.
-func (w *Writer) Abort() {
-	if !w.done && w.open != nil {
-		w.open.abort()
+func (w *Writer) finish(ctx context.Context) error {
+	switch {
+	case w.spread != nil:
+		return w.spread.close(ctx)
+	case w.whole != nil && w.whole.open != nil:
+		return w.whole.finish()
 	}
-	w.done, w.open = true, nil
+	return nil
+}
+
+// Abort gives up: open files are not completed, finished ones stay for orphan removal. It does nothing after Close.
+func (w *Writer) Abort() {
+	if w.spread != nil {
+		w.spread.abort()
+	}
+	if w.whole != nil {
+		w.whole.abort()
+	}
+	_ = w.landing.wait() // files that are complete are no worse than those before them
+	w.done, w.spread, w.whole = true, nil, nil
 }

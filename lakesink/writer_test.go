@@ -105,7 +105,7 @@ func TestFilesAreRolledByWhatTheyTakeInTheStore(t *testing.T) {
 }
 
 func TestAbortLeavesNothingOfTheOpenFile(t *testing.T) {
-	s, c := newTable(t)
+	s, c := newTable(t, func(o *Options) { o.RowGroupBytes = 1 << 10 })
 	tbl := load(t, c)
 	w, err := s.Write(context.Background(), taskFor(tbl), "a", rawSchema())
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"sluice/decode"
 	"sluice/lakesink"
 	"sluice/lakesink/laketest"
+	"sluice/layout"
 	"sluice/objectstore"
 	"sluice/offsets"
 	"sluice/runner"
@@ -39,6 +40,8 @@ type lakeWorld struct {
 	clock func() time.Time
 	// dead are folders that dead letters may go to, by name; nil for none.
 	dead map[string]deadFolder
+	// partitionBy is how the job wants the table to be partitioned.
+	partitionBy []layout.Term
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -71,8 +74,11 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	log.Retain = 2
 	sinks := map[string]*lakesink.Iceberg{}
 	for _, name := range append(lakeLetters, "db.orders") {
-		sinks[name] = lakesink.New(tables, lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
-			Sleep: func(context.Context, time.Duration) error { return nil }, Now: w.clock})
+		options := lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1, Sleep: func(context.Context, time.Duration) error { return nil }, Now: w.clock}
+		if name == "db.orders" {
+			options.PartitionBy = w.partitionBy
+		}
+		sinks[name] = lakesink.New(tables, options)
 	}
 	ice := sinks["db.orders"]
 	q := &runner.Query{

@@ -30,13 +30,23 @@ type chunk struct {
 	compressed, uncompressed int64
 	entries, nulls           int64
 	rows                     int64
-	encodings                map[format.Encoding]int32 // data pages by encoding
+	encodings                [format.RLEDictionary + 1]int32 // data pages by encoding
 	pages                    []format.PageLocation
 	index                    format.ColumnIndex
 	noIndex                  bool
 }
 
-func (c *chunk) add(b []byte, pool *blockPool) {
+// add keeps a page. Without a pool it takes exactly what it needs.
+func (c *chunk) add(header, body []byte, pool *blockPool) {
+	if pool == nil {
+		c.blocks = append(c.blocks, append(append(make([]byte, 0, len(header)+len(body)), header...), body...))
+		return
+	}
+	c.fill(header, pool)
+	c.fill(body, pool)
+}
+
+func (c *chunk) fill(b []byte, pool *blockPool) {
 	for len(b) > 0 {
 		k := len(c.blocks) - 1
 		if k < 0 || len(c.blocks[k]) == cap(c.blocks[k]) {
@@ -50,11 +60,14 @@ func (c *chunk) add(b []byte, pool *blockPool) {
 }
 
 func (c *chunk) reset(pool *blockPool) {
+	if pool == nil {
+		*c = chunk{}
+		return
+	}
 	for _, b := range c.blocks {
 		pool.put(b)
 	}
-	*c = chunk{blocks: c.blocks[:0], encodings: c.encodings}
-	clear(c.encodings)
+	*c = chunk{blocks: c.blocks[:0]}
 }
 
 // closePage takes in a page of size bytes that was just added: where it lies and what is in it, for the page index.

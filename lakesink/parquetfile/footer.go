@@ -47,10 +47,8 @@ func (w *Writer) flushGroup() error {
 	if w.rows == 0 {
 		return nil
 	}
-	for _, l := range w.layout.leaves {
-		if err := w.flushPage(l); err != nil {
-			return err
-		}
+	if err := w.flushPages(); err != nil {
+		return err
 	}
 	group := format.RowGroup{NumRows: w.rows, FileOffset: w.offset, Ordinal: int16(len(w.footer.groups))}
 	indexes := make([]format.ColumnIndex, len(w.layout.leaves))
@@ -68,7 +66,7 @@ func (w *Writer) flushGroup() error {
 			indexes[i] = l.chunk.index
 			indexes[i].BoundaryOrder = l.chunk.order(l.kind)
 		}
-		l.close(&metadata, &w.blocks)
+		l.close(&metadata, w.blocks)
 	}
 	f := &w.footer
 	f.groups, f.columns, f.offsets = append(f.groups, group), append(f.columns, indexes), append(f.offsets, offsets)
@@ -92,9 +90,11 @@ func (w *Writer) flushChunk(l *leaf) (format.ColumnMetaData, error) {
 	for i := range c.pages {
 		c.pages[i].Offset += w.offset
 	}
-	for _, e := range slices.Sorted(maps.Keys(c.encodings)) {
-		m.Encoding = append(m.Encoding, e)
-		m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: format.DataPage, Encoding: e, Count: c.encodings[e]})
+	for e, n := range c.encodings {
+		if e := format.Encoding(e); n > 0 {
+			m.Encoding = append(m.Encoding, e)
+			m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: format.DataPage, Encoding: e, Count: n})
+		}
 	}
 	if !slices.Contains(m.Encoding, format.Plain) && l.spent != nil {
 		m.Encoding = append(m.Encoding, format.Plain) // of the dictionary
@@ -205,7 +205,7 @@ func (w *Writer) finish() error {
 	if err != nil {
 		return fmt.Errorf("write the footer: %w", err)
 	}
-	return w.write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), "PAR1"...))
+	return w.write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), magic...))
 }
 
 // writeIndexes writes the page index: all column indexes, then all offset indexes.

@@ -23,7 +23,7 @@ type leaf struct {
 
 	dict  *dictionary // nil while values are written plainly
 	spent *dictionary // the one that pages of the chunk refer to
-	page  page
+	page  *page       // shared with the same leaf of siblings
 	chunk chunk
 	// file and chunkBounds gather what pages leave behind.
 	chunkBounds bounds
@@ -44,11 +44,11 @@ func newLeaf(f *Field, at place, kind format.Type, width int) *leaf {
 	if kind != format.Boolean {
 		l.encode = newEncoder(from, kind, width)
 	}
-	l.page.bounds = newBounds(from, kind, width)
-	l.chunkBounds = newBounds(from, kind, width)
-	l.file.bounds = newBounds(from, kind, width)
+	l.chunkBounds, l.file.bounds = l.newBounds(), l.newBounds()
 	return l
 }
+
+func (l *leaf) newBounds() bounds { return newBounds(l.from, l.kind, l.width) }
 
 // flat leaves are columns of the rows themselves.
 func (l *leaf) flat() bool { return len(l.steps) == 1 }
@@ -135,7 +135,7 @@ func (l *leaf) appendNested(a *columns.Array, from, until int, e *entries) error
 	if err != nil {
 		return err
 	}
-	p := &l.page
+	p := l.page
 	p.entries += len(e.at)
 	for k, def := range e.defs {
 		p.defs = p.defs.add(1, int32(def))

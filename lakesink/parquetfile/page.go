@@ -48,7 +48,7 @@ func (p *page) reset(pageBytes int) {
 // where all values are null (https://github.com/duckdb/duckdb/issues/17029), and version 2 would bring nothing that is
 // used here.
 func (w *Writer) flushPage(l *leaf) error {
-	p := &l.page
+	p := l.page
 	if p.entries == 0 {
 		return nil
 	}
@@ -68,8 +68,7 @@ func (w *Writer) flushPage(l *leaf) error {
 		return err
 	}
 	c := &l.chunk
-	c.add(w.header.Bytes(), &w.blocks)
-	c.add(w.compressed, &w.blocks)
+	c.add(w.header.Bytes(), w.compressed, w.blocks)
 	c.closePage(p, encoding, w.framed(), l.text)
 	c.uncompressed += int64(w.header.Len() + len(body))
 	l.chunkBounds.merge(p.bounds)
@@ -80,7 +79,7 @@ func (w *Writer) flushPage(l *leaf) error {
 
 // body lays out a version 1 page: repetition levels, definition levels, values.
 func (w *Writer) body(l *leaf) (body []byte, err error) {
-	p, levels := &l.page, w.levelBytes[:0]
+	p, levels := l.page, w.levelBytes[:0]
 	if l.maxRep > 0 {
 		if levels, err = w.levels.levels(levels, p.reps, l.maxRep); err != nil {
 			return nil, err

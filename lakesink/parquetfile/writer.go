@@ -18,8 +18,6 @@ import (
 	"reflect"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
-	"github.com/parquet-go/parquet-go/format"
-
 	"sluice/columns"
 )
 
@@ -63,24 +61,33 @@ type Writer struct {
 	options   Options
 	fields    []Field
 	layout    *layout
-	codec     codec
 	pageBytes int
 
 	out    io.Writer
 	offset int64
+	begins bool  // what every file begins with is yet to be written
 	err    error // the first failure; everything after it fails too
 
 	begun  bool // the first rows have come: it is known which columns are constant
 	footer footer
 	rows   int64 // of the open row group
 
-	blocks        blockPool
+	blocks *blockPool // nil for a sibling, whose chunks take no more than they need
+	*desk
+}
+
+// desk is what files that are written in turn share: the codec, and memory that only one of them needs at a time.
+type desk struct {
+	codec         codec
 	entries       entries
 	levels        levelEncoder
 	levelBytes    []byte
 	compressed    []byte
 	header        bytes.Buffer
 	headerEncoder *thrift.Encoder
+	// pages are the open pages of the writer at the desk, one a leaf.
+	pages []page
+	at    *Writer
 }
 
 // NewWriter makes a writer for fields, which must not be empty. Begin starts its first file.
@@ -90,15 +97,17 @@ func NewWriter(fields []Field, options Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{options: options, fields: fields, layout: newLayout(fields), codec: codec}
+	w := &Writer{options: options, fields: fields, layout: newLayout(fields), blocks: &blockPool{}, desk: &desk{codec: codec}}
 	if len(w.layout.leaves) == 0 {
 		return nil, errors.New("a Parquet file needs at least one column")
 	}
 	w.pageBytes = min(options.PageBytes, max(minPageBytes, int(options.MemoryBytes)/(4*len(w.layout.leaves))))
 	var protocol thrift.CompactProtocol
 	w.headerEncoder = thrift.NewEncoder(protocol.NewWriter(&w.header))
-	for _, l := range w.layout.leaves {
-		l.chunk.encodings = map[format.Encoding]int32{}
+	w.pages, w.at = make([]page, len(w.layout.leaves)), w
+	for i, l := range w.layout.leaves {
+		l.page = &w.pages[i]
+		l.page.bounds = l.newBounds()
 		l.page.reset(w.pageBytes)
 	}
 	return w, nil
@@ -115,28 +124,34 @@ func (w *Writer) Reuse(fields []Field, options Options) bool {
 		return false
 	}
 	w.options, w.err = options, errClosed // until the next file begins
+	w.clear()
 	return true
 }
 
 // minPageBytes is the size below which pages cost more than they save.
 const minPageBytes = 8 << 10
 
-// Begin starts a file. Whatever was written since the last Close is forgotten.
+// Begin starts a file. Whatever was written since the last Close is forgotten. Nothing is written to out before the first
+// row group is complete.
 func (w *Writer) Begin(out io.Writer) error {
-	w.out, w.offset, w.err, w.begun, w.rows = out, 0, nil, false, 0
+	w.out, w.offset, w.begins, w.err, w.begun, w.rows = out, int64(len(magic)), true, nil, false, 0
 	w.footer = footer{}
 	for _, l := range w.layout.leaves {
 		l.reset(w)
 		l.file.compressed, l.file.values, l.file.nulls = 0, 0, 0
 		l.file.bounds.reset()
 	}
-	return w.write([]byte("PAR1"))
+	return nil
 }
+
+const magic = "PAR1"
 
 // reset forgets the open page and chunk.
 func (l *leaf) reset(w *Writer) {
-	l.page.reset(w.pageBytes)
-	l.chunk.reset(&w.blocks)
+	if w.at == w {
+		l.page.reset(w.pageBytes)
+	}
+	l.chunk.reset(w.blocks)
 	l.chunkBounds.reset()
 	l.dict, l.spent = nil, nil
 }
@@ -154,6 +169,7 @@ func (w *Writer) Append(rows *columns.Batch, from int) (next int, err error) {
 	if w.err != nil {
 		return from, w.err
 	}
+	w.sit()
 	if from == 0 || !w.begun {
 		if w.err = w.check(rows); w.err != nil {
 			return from, w.err
@@ -256,7 +272,10 @@ func (w *Writer) groupIsFull() bool {
 func (w *Writer) Size() int64 {
 	size := w.offset
 	for _, l := range w.layout.leaves {
-		size += l.chunk.compressed + int64(float64(l.page.size())*l.ratio())
+		size += l.chunk.compressed
+		if w.at == w {
+			size += int64(float64(l.page.size()) * l.ratio())
+		}
 	}
 	return size
 }
@@ -270,6 +289,12 @@ func (l *leaf) ratio() float64 {
 }
 
 func (w *Writer) write(b []byte) error {
+	if w.begins {
+		w.begins = false
+		if _, err := io.WriteString(w.out, magic); err != nil {
+			return err
+		}
+	}
 	n, err := w.out.Write(b)
 	w.offset += int64(n)
 	return err

@@ -291,3 +291,12 @@ func randomBytes(rng *rand.Rand, n int) []byte {
 	}
 	return b
 }
+
+// Unscaled is the unscaled value of a Decimal, written in digits.
+func Unscaled(digits string) *big.Int {
+	v, ok := new(big.Int).SetString(digits, 10)
+	if !ok {
+		panic("rowtest: " + digits + " is no number")
+	}
+	return v
+}

@@ -1,0 +1,81 @@
+package lakesink
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"sluice/columns"
+	"sluice/lakesink/parquetfile"
+)
+
+// outFile is the data file that rows of one partition go to, one after the other as each is full.
+type outFile struct {
+	w     *Writer
+	files *parquetfile.Writer
+	// folder is the partition's, empty without partitions; values are its own, by field id.
+	folder string
+	values map[int]json.RawMessage
+	// open is nil between files.
+	open *upload
+}
+
+// maxGroups bounds the footer of a file whose row groups are kept small by a small memory.
+const maxGroups = 4096
+
+// add adds rows, and finishes files as they are full.
+func (o *outFile) add(ctx context.Context, rows *columns.Batch) error {
+	for from := 0; from < rows.Rows; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if o.open == nil {
+			o.begin()
+		}
+		next, err := o.files.Append(rows, from)
+		if err != nil {
+			return explain(fmt.Sprintf("write %s", o.open.path), err)
+		}
+		from = next
+		if o.files.Size() >= o.w.sink.options.TargetFileBytes || o.files.Groups() >= maxGroups {
+			if err := o.finish(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin starts a file. The store hears of it when the first bytes go there.
+func (o *outFile) begin() {
+	w := o.w
+	name := fmt.Sprintf("%s-%d-%d-%s-%d.parquet", w.task.Query, w.task.Batch, w.task.Index, w.attempt, w.begun)
+	w.begun++
+	if o.folder != "" {
+		name = o.folder + "/" + name
+	}
+	o.open = w.newUpload(w.names.NewDataLocation(name))
+	o.files.Begin(o.open)
+}
+
+// finish ends the open file. Close of the writer waits for the store to have all of it.
+func (o *outFile) finish() error {
+	summary, err := o.files.Close()
+	if err != nil {
+		return explain(fmt.Sprintf("write %s", o.open.path), err)
+	}
+	f := dataFile(o.open.path, summary, o.w.table, o.w.task.SpecID)
+	f.Partition, f.SortOrderID = o.values, o.w.sortOrder
+	o.w.finished = append(o.w.finished, f)
+	finished := o.open
+	o.open = nil
+	return o.w.landing.land(finished, summary.Bytes)
+}
+
+// abort drops the open file.
+func (o *outFile) abort() {
+	if o.open != nil {
+		o.open.abort()
+		o.open = nil
+	}
+}

@@ -1,0 +1,366 @@
+package lakesink
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"sluice/columns"
+	"sluice/lakesink/parquetfile"
+	"sluice/lakesink/partition"
+)
+
+// spread sends rows to the files of their partitions, within a bound of memory that does not depend on how many partitions
+// there are.
+//
+// While all rows have been of one partition they go straight into its file. From the second one on they are gathered until
+// there are room bytes of them; then each partition's rows go to its file together, so that pages are as large as they can
+// be. Of a file that is open nothing is in memory but its compressed pages. When these are more than most bytes the largest
+// files are finished, which frees the most for the fewest files. Partitions of few rows wait for more.
+//
+// Rows that are to be sorted are gathered even where there is one partition only. What goes to a file together is sorted, and
+// is all that goes there: a file has one sorted run, as large as the memory allows.
+type spread struct {
+	w    *Writer
+	spec *partition.Spec
+	// order is nil where rows are not sorted.
+	order *partition.Order
+	// base makes the writers of files, which share its memory.
+	base  *parquetfile.Writer
+	spare []*parquetfile.Writer
+	room  int64
+	most  int64
+
+	parts map[string]*part
+	// last is the partition of the row before.
+	last *part
+	key  []byte
+	// gathered are the rows that wait, for the partitions in waiting.
+	gathered columns.Batch
+	waiting  []*part
+	bytes    int64
+	// kept and slice are memory to gather rows in.
+	kept, slice []columns.Array
+	// keys and sorting are memory to sort rows in.
+	keys    []byte
+	sorting []sortable
+	// open are the partitions whose files are open, held what these take of memory.
+	open []*part
+	held int64
+}
+
+// part is a partition that rows came for.
+type part struct {
+	key string
+	// rows are those of gathered.
+	rows []int32
+	file *outFile // nil while none is open
+	held int64
+}
+
+func newSpread(w *Writer, fields []partition.Field, order *partition.Order, memory int64) (*spread, error) {
+	spec, err := partition.NewSpec(fields)
+	if err != nil {
+		return nil, err
+	}
+	s := &spread{w: w, spec: spec, order: order, base: w.files, room: memory / gatheredShare, most: memory * 3 / 8, parts: map[string]*part{}}
+	if order != nil {
+		s.room = memory / sortedShare // no file stays open
+	}
+	return s, nil
+}
+
+// gatheredShare is the part of the memory for rows that wait, sortedShare that for rows that are to be sorted; while some are
+// kept they take half as much again, and what they are sorted by as much as those columns.
+const gatheredShare, sortedShare = 5, 3
+
+// write takes in rows.
+func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if rows.Rows == 0 {
+		return nil
+	}
+	if s.straight(rows) {
+		p := s.only()
+		s.start(p)
+		defer s.weigh(p)
+		return p.file.add(ctx, rows)
+	}
+	if err := s.part(); err != nil {
+		return err
+	}
+	s.gather(rows)
+	if s.bytes < s.room {
+		return nil
+	}
+	return s.settle(ctx, false)
+}
+
+// straight reports whether the rows are of the only partition that there has been, if there has been one.
+func (s *spread) straight(rows *columns.Batch) bool {
+	if s.order != nil || len(s.parts) > 1 || s.gathered.Rows > 0 {
+		return false
+	}
+	s.partition(rows, 0)
+	if len(s.parts) > 1 {
+		return false
+	}
+	for i := 1; i < rows.Rows && !s.spec.Single(rows); i++ {
+		if s.key = s.spec.AppendKey(s.key[:0], rows, i); !bytes.Equal(s.key, []byte(s.last.key)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *spread) only() *part { return s.last }
+
+// part prepares for rows of several partitions: a file that has gone to the store in part is finished, so that no two are on
+// their way.
+func (s *spread) part() error {
+	for _, p := range s.open {
+		if p.file.files.Groups() > 0 {
+			return s.finish([]*part{p})
+		}
+	}
+	return nil
+}
+
+// partition finds the partition of a row.
+func (s *spread) partition(rows *columns.Batch, row int) *part {
+	s.key = s.spec.AppendKey(s.key[:0], rows, row)
+	if s.last != nil && string(s.key) == s.last.key {
+		return s.last
+	}
+	p := s.parts[string(s.key)]
+	if p == nil {
+		p = &part{key: string(s.key)}
+		s.parts[p.key] = p
+	}
+	s.last = p
+	return p
+}
+
+// gather adds rows to those that wait.
+func (s *spread) gather(rows *columns.Batch) {
+	if s.gathered.Columns == nil {
+		for i := range rows.Columns {
+			s.gathered.Columns = append(s.gathered.Columns, rows.Columns[i].Empty())
+			s.kept = append(s.kept, rows.Columns[i].Empty())
+			s.slice = append(s.slice, rows.Columns[i].Empty())
+		}
+	}
+	for i := range rows.Rows {
+		s.await(s.partition(rows, i), s.gathered.Rows+i)
+	}
+	for i := range rows.Columns {
+		s.gathered.Columns[i].AppendRange(&rows.Columns[i], 0, rows.Rows)
+	}
+	s.gathered.Rows += rows.Rows
+	s.measure()
+}
+
+// await notes that a row of gathered is for p.
+func (s *spread) await(p *part, row int) {
+	if len(p.rows) == 0 {
+		s.waiting = append(s.waiting, p)
+	}
+	p.rows = append(p.rows, int32(row))
+}
+
+func (s *spread) measure() {
+	s.bytes = int64(8 * s.gathered.Rows) // what says whose they are
+	for i := range s.gathered.Columns {
+		s.bytes += s.gathered.Columns[i].Size()
+	}
+}
+
+// settle sends rows that wait to their files: all of them, or those of partitions that have at least half as many as the
+// mean. What stays is less than half of the rows.
+func (s *spread) settle(ctx context.Context, all bool) error {
+	var stay []*part
+	for _, p := range s.waiting {
+		if !all && 2*len(p.rows)*len(s.waiting) < s.gathered.Rows {
+			stay = append(stay, p)
+			continue
+		}
+		if err := s.send(ctx, p); err != nil {
+			return err
+		}
+	}
+	s.keep(stay)
+	s.forget()
+	return nil
+}
+
+// send adds the rows that wait for p to its file, a slice at a time.
+func (s *spread) send(ctx context.Context, p *part) error {
+	s.start(p)
+	s.sort(p)
+	step := max(1, int(int64(s.gathered.Rows)*(s.room/8)/max(1, s.bytes)))
+	for from := 0; from < len(p.rows); from += step {
+		rows := p.rows[from:min(from+step, len(p.rows))]
+		if err := p.file.add(ctx, s.sliced(rows)); err != nil {
+			return err
+		}
+	}
+	p.rows = p.rows[:0]
+	s.weigh(p)
+	if s.order != nil {
+		return s.finish([]*part{p})
+	}
+	if s.held <= s.most {
+		return nil
+	}
+	return s.relieve()
+}
+
+// sort puts the rows that wait for p in order; equal ones stay as they came.
+func (s *spread) sort(p *part) {
+	if s.order == nil {
+		return
+	}
+	s.keys, s.sorting = s.keys[:0], s.sorting[:0]
+	for _, row := range p.rows {
+		begin := len(s.keys)
+		s.keys = s.order.AppendKey(s.keys, &s.gathered, int(row))
+		s.sorting = append(s.sorting, sortable{row, begin, len(s.keys)})
+	}
+	slices.SortFunc(s.sorting, func(a, b sortable) int {
+		return cmp.Or(bytes.Compare(s.keys[a.begin:a.end], s.keys[b.begin:b.end]), cmp.Compare(a.row, b.row))
+	})
+	for k := range s.sorting {
+		p.rows[k] = s.sorting[k].row
+	}
+}
+
+// sortable is a row that waits, and where among keys that of it lies.
+type sortable struct {
+	row        int32
+	begin, end int
+}
+
+// sliced are some of the rows that wait.
+func (s *spread) sliced(rows []int32) *columns.Batch {
+	for i := range s.slice {
+		s.slice[i].Reset()
+		s.slice[i].AppendRows(&s.gathered.Columns[i], rows)
+	}
+	return &columns.Batch{Rows: len(rows), Columns: s.slice}
+}
+
+// keep drops the rows that do not wait any more.
+func (s *spread) keep(stay []*part) {
+	s.waiting = s.waiting[:0]
+	for i := range s.kept {
+		s.kept[i].Reset()
+		for _, p := range stay {
+			s.kept[i].AppendRows(&s.gathered.Columns[i], p.rows)
+		}
+	}
+	n := 0
+	for _, p := range stay {
+		s.waiting = append(s.waiting, p)
+		for k := range p.rows {
+			p.rows[k] = int32(n)
+			n++
+		}
+	}
+	s.gathered.Columns, s.kept = s.kept, s.gathered.Columns
+	s.gathered.Rows = n
+	s.shrink()
+	s.measure()
+}
+
+// shrink lets go of what huge records needed.
+func (s *spread) shrink() {
+	for _, arrays := range [][]columns.Array{s.kept, s.slice} {
+		for i := range arrays {
+			if int64(cap(arrays[i].Data)) > 2*s.room {
+				arrays[i] = arrays[i].Empty()
+			}
+		}
+	}
+}
+
+// start opens a file for p, if none is open.
+func (s *spread) start(p *part) {
+	if p.file != nil {
+		return
+	}
+	var files *parquetfile.Writer
+	if n := len(s.spare); n > 0 {
+		files, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		files = s.base.Sibling()
+	}
+	key := []byte(p.key)
+	p.file = &outFile{w: s.w, files: files, folder: s.spec.Path(key), values: s.spec.JSON(key)}
+	s.open = append(s.open, p)
+}
+
+// weigh takes in what p's file holds now.
+func (s *spread) weigh(p *part) {
+	held := p.file.files.Held()
+	s.held += held - p.held
+	p.held = held
+}
+
+// relieve finishes the largest files until a third of the memory for open files is free.
+func (s *spread) relieve() error {
+	largest := slices.SortedFunc(slices.Values(s.open), func(a, b *part) int { return cmp.Compare(b.held, a.held) })
+	left, n := s.held, 0
+	for n < len(largest) && left > s.most*2/3 {
+		left -= largest[n].held
+		n++
+	}
+	return s.finish(largest[:n])
+}
+
+// finish completes files.
+func (s *spread) finish(parts []*part) error {
+	defer func() { s.open = slices.DeleteFunc(s.open, func(p *part) bool { return p.file == nil }) }()
+	for _, p := range parts {
+		if p.file.open != nil {
+			if err := p.file.finish(); err != nil {
+				return err
+			}
+		}
+		if len(s.spare) < 16 {
+			s.spare = append(s.spare, p.file.files)
+		}
+		s.held -= p.held
+		p.file, p.held = nil, 0
+	}
+	return nil
+}
+
+// forget drops partitions that have neither a file nor rows, so that any number of them may come and go.
+func (s *spread) forget() {
+	if len(s.parts) < 2*(len(s.open)+len(s.waiting)+1) {
+		return
+	}
+	for key, p := range s.parts {
+		if p.file == nil && len(p.rows) == 0 {
+			delete(s.parts, key)
+		}
+	}
+	s.last = nil
+}
+
+// close finishes everything.
+func (s *spread) close(ctx context.Context) error {
+	if err := s.settle(ctx, true); err != nil {
+		return err
+	}
+	return s.finish(slices.Clone(s.open))
+}
+
+func (s *spread) abort() {
+	for _, p := range s.open {
+		p.file.abort()
+	}
+}
