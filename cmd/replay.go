@@ -76,7 +76,7 @@ func (l *pipeline) replay(ctx context.Context, of *letterSet, dry bool) (*progre
 	if err != nil {
 		return nil, err
 	}
-	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.shown.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(), DryRun: dry,
+	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.shown.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(), DryRun: dry, Others: l.inTopics(of),
 		Decode: func(records *columns.Records) (*columns.Batch, error) { return decoder.Decode(records) }})
 	if err != nil {
 		return nil, err
@@ -107,6 +107,7 @@ func (l *pipeline) replayed(ctx context.Context, of *letterSet) (batch.Value, er
 	if value.OnTombstone == "drop" {
 		value.OnTombstone = batch.DeadLetterPolicy
 	}
-	value.OnMalformed, value.DeadLetters = batch.DeadLetterPolicy, of.shown.Tables[0]
+	value.OnMalformed = batch.DeadLetterPolicy
+	value.SendLetters(batch.ParseLetterPlace(of.shown.Tables[0]))
 	return value, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"sluice/batch"
 	"sluice/checkpoint"
 	"sluice/decode"
 	"sluice/job"
@@ -85,8 +86,13 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 	}
 	checks.do(checkWarehouse, func() (string, error) { return l.checkWarehouse(ctx) }, needs...)
 	sound := []string{checkKafka, checkCheckpoint, checkTable}
-	if name := givenValue(&l.job.Value).DeadLetters; name != "" {
-		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, name) }, checkCatalog)
+	given := givenValue(&l.job.Value)
+	switch place := given.LetterPlace(); place.Kind {
+	case batch.InTable:
+		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, place.Name) }, checkCatalog)
+		sound = append(sound, checkLetters)
+	case batch.InTopic:
+		checks.do(checkLetters, func() (string, error) { return l.checkTopic(ctx, place.Name) }, checkKafka)
 		sound = append(sound, checkLetters)
 	}
 	checks.do(checkQuery, func() (string, error) { return l.checkQuery(ctx) }, sound...)
@@ -136,7 +142,11 @@ func (l *pipeline) checkJob(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Iceberg.Table, l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column")), nil
+	detail := fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Iceberg.Table, l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column"))
+	if unfilled := l.unfilled(); unfilled != "" {
+		detail += "; " + unfilled
+	}
+	return detail, nil
 }
 
 // checkKafka asks for what a first run would start from, which takes every permission that reading takes but Fetch.

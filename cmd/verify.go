@@ -92,7 +92,7 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 		}
 		return t, err
 	}
-	options.DeadLetters = l.letterTables(options.Identity)
+	options.DeadLetters, options.LetterTopics = l.letterTables(options.Identity), l.judgedTopics(options.Identity)
 	return verify.Table(ctx, load, options)
 }
 

@@ -38,6 +38,8 @@ type lakeWorld struct {
 	value func(partition int32, offset int64) []byte
 	// partitionBy is how the job wants the table to be partitioned.
 	partitionBy []layout.Term
+	// clock, if set, is that of the host.
+	clock func() time.Time
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -70,7 +72,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	log.Retain = 2
 	sinks := map[string]*lakesink.Iceberg{}
 	for _, name := range append(lakeLetters, "db.orders") {
-		options := lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1, Sleep: func(context.Context, time.Duration) error { return nil }}
+		options := lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1, Sleep: func(context.Context, time.Duration) error { return nil }, Now: w.clock}
 		if name == "db.orders" {
 			options.PartitionBy = w.partitionBy
 		}
@@ -85,6 +87,9 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 			On: func(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }},
 		Options: runner.Options{Name: "orders", RunID: uuid.Must(uuid.NewV7()).String(), SinkName: ice.Describe(), Isolation: batch.ReadCommitted, Value: batch.Value{Format: "raw"}, MaxOffsetsPerTrigger: 4,
 			Workers: 2, MinPartitions: 2, Grace: time.Minute, TableName: "db.orders", Now: time.Now, ExitCode: func(error) int { return 0 }},
+	}
+	if w.clock != nil {
+		q.Now = w.clock
 	}
 	if w.mutate != nil {
 		w.mutate(q)
