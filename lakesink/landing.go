@@ -23,7 +23,7 @@ func newLanding() *landing { return &landing{slots: make(chan struct{}, smallUpl
 // land completes an upload of so many bytes; a large one before it returns, with no other beside it. The error may be that of
 // another.
 func (l *landing) land(o *upload, bytes int64) error {
-	if bytes > uploadPartBytes {
+	if _, alone := o.w.fs.(*storeFS); alone || bytes > uploadPartBytes { // of those stores each upload takes what one may
 		if err := l.wait(); err != nil {
 			return err
 		}
