@@ -14,7 +14,7 @@ timeout := -timeout 20m
 crashes := Struck|Stall|Sweep|Mutant|Crash|Kill
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration lint bench versus crash demo interop soak rig-start rig-stop clean
+.PHONY: help build test race integration clouds lint bench versus crash demo interop soak rig-start rig-stop clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,13 +31,18 @@ race: ## the race detector on the packages that can bear it
 integration: rig-start ## tests against real Kafka, S3, DuckDB and PyIceberg
 	go test $(timeout) -tags integration -count=1 $(integrated)
 
+clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure (minutes to install the first time)
+	rig/gcs start
+	rig/azure start
+	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS' ./objectstore ./checkpoint ./lakesink ./cmd
+
 lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulnerabilities, the import rule
 	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt'd:" $$files >&2; exit 1; }
 	@for script in $$(git ls-files rig tools .ci examples | xargs grep -lE '^#!/usr/bin/env bash|shell=bash'); do bash -n $$script || exit 1; done
 	go vet ./...
-	go vet -tags integration ./...
+	go vet -tags integration,clouds ./...
 	.bin/staticcheck ./...
-	.bin/staticcheck -tags integration ./...
+	.bin/staticcheck -tags integration,clouds ./...
 	go test -run '^TestLayers' .
 	tools/vulncheck -tags integration ./...
 
@@ -49,7 +54,7 @@ versus: ## the decoders beside other libraries: that they agree, and ratios of C
 
 crash: rig-start ## the crash sweeps, and the program killed at seeded points
 	tools/named-tests integration '$(crashes)' ./runner -- -timeout 60m -full
-	tools/named-tests integration '$(crashes)' ./cmd ./checkpoint ./objectstore -- $(timeout)
+	tools/named-tests integration '$(crashes)' ./cmd ./checkpoint -- $(timeout)
 
 demo: ## the whole story on one machine, with Go alone (the first build takes minutes)
 	@[ -x sluice ] || echo 'Building sluice. The first build compiles every dependency and takes minutes; later ones take seconds.'
@@ -71,6 +76,8 @@ rig-stop: ## stop the servers of this checkout
 	@rig/kafka stop --all
 	@rig/s3 stop --all
 	@rig/registry stop --all
+	@rig/gcs stop --all
+	@rig/azure stop --all
 
 clean: rig-stop ## stop the servers; delete what was built, fetched and stored here
 	rm -rf sluice .bin .rig

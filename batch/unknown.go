@@ -73,6 +73,9 @@ func Fields(unknown []Unknown) []columns.Field {
 // than the bounds of this package.
 type Unknowns struct {
 	Fields []Unknown
+	// Apart keeps what has nothing in common side by side, in the order in which it was first seen: a field with several types
+	// is there several times. Settle chooses one of them. So are names that differ by case only. Neither is a fault then.
+	Apart bool
 	// columns counts the new ones.
 	columns int
 }
@@ -146,9 +149,16 @@ func unknownOf(f *columns.Field, at Place) *Unknown {
 	return u
 }
 
-// MergeUnknown is what all results found together, in the order of their tasks.
-func MergeUnknown(results []TaskResult) ([]Unknown, error) {
-	var all Unknowns
+// alike says whether a column has room for both, as far as it is itself.
+func alike(has, found *Unknown) bool {
+	_, ok := common(has.Type(), found.Type())
+	return ok
+}
+
+// MergeUnknown is what all results found together, in the order of their tasks; apart as in Unknowns. That order is the
+// plan's, so that it does not depend on how the plan was cut into tasks.
+func MergeUnknown(results []TaskResult, apart bool) ([]Unknown, error) {
+	all := Unknowns{Apart: apart}
 	for i := range results {
 		for k := range results[i].UnknownFields {
 			if err := all.merge(&all.Fields, &results[i].UnknownFields[k], nil); err != nil {
@@ -164,9 +174,9 @@ func (u *Unknowns) merge(in *[]Unknown, found *Unknown, path []string) error {
 	for i := range *in {
 		has := &(*in)[i]
 		switch {
-		case has.Name == found.Name:
+		case has.Name == found.Name && (!u.Apart || alike(has, found)):
 			return u.join(has, found, append(path, found.Name))
-		case SameButCase(has.Name, found.Name):
+		case !u.Apart && SameButCase(has.Name, found.Name):
 			return twins(path, has.Name, found.Name, has.At, found.At)
 		}
 	}
@@ -199,7 +209,7 @@ func (u *Unknowns) admit(found *Unknown, path []string) error {
 		return refuse(found.At, fmt.Sprintf("has a field %s, and the names that begin with kafka_ are those of the columns about the record", full), "")
 	case len(path) >= DeepestColumn:
 		return refuse(found.At, fmt.Sprintf("has a field %s, which is nested deeper than the %d levels that unknown fields may have", full, DeepestColumn), mapped)
-	case u.columns > MostNewColumns:
+	case u.columns > MostNewColumns && !u.Apart, u.columns > mostApart:
 		return refuse(found.At, fmt.Sprintf("has a field %s, with which the batch would add more than %d columns to the table", full, MostNewColumns), mapped)
 	}
 	return nil
@@ -292,13 +302,16 @@ func shown(path []string) string {
 	return s
 }
 
-// common is the type that has room for values of both; none inside of which there are others.
+// common is the type that has room for values of both; none inside of which there are others. Of three types each two of
+// which have one, all have one, the same in whatever order.
 func common(a, b columns.Type) (columns.Type, bool) {
 	ra, rb := rank(a), rank(b)
 	switch {
 	case a.Kind == columns.Decimal && b.Kind == columns.Decimal && a.Scale == b.Scale:
 		a.Precision = max(a.Precision, b.Precision)
 		return a, true
+	case ra < 3 && rb == 3 || ra == 3 && rb > 0 && rb < 3: // a whole decimal and an integer
+		return columns.Type{Kind: columns.Decimal, Precision: 38}, min(ra, rb) > 0
 	case ra > 0 && rb > 0 && (a.Kind == columns.Float32) != (b.Kind == columns.Float32):
 		return columns.Type{Kind: columns.Float64}, true
 	case ra > 0 && rb > ra:
@@ -316,7 +329,7 @@ func rank(t columns.Type) int {
 		return 1
 	case t.Kind == columns.Int64:
 		return 2
-	case t.Kind == columns.Decimal && t.Precision == 38 && t.Scale == 0:
+	case t.Kind == columns.Decimal && t.Scale == 0:
 		return 3
 	case t.Kind == columns.Float32, t.Kind == columns.Float64:
 		return 4

@@ -98,7 +98,7 @@ func TestTasksFindTogetherWhatOneWouldFind(t *testing.T) {
 			}
 			results = append(results, r)
 		}
-		got, err := batch.MergeUnknown(results)
+		got, err := batch.MergeUnknown(results, false)
 		if refusal != nil || err != nil || ofOne != nil {
 			t.Fatalf("seed %d: got %v, %v, %v", seed, refusal, err, ofOne)
 		}

@@ -23,6 +23,9 @@ type Value struct {
 	OnMalformed    string `json:"onMalformed,omitempty"`
 	OnTombstone    string `json:"onTombstone,omitempty"`
 	OnUnknownField string `json:"onUnknownField,omitempty"`
+	// Closed says that no more fields become columns than the schema has: a record that brings one is no row. It is set in
+	// tasks, for the second reading of a batch whose records have brought some, and in no plan.
+	Closed bool `json:"closed,omitempty"`
 	// IncludeRawValue adds the bytes that the columns were read from.
 	IncludeRawValue bool      `json:"includeRawValue,omitempty"`
 	JSON            JSONValue `json:"json,omitzero"`

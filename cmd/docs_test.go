@@ -50,7 +50,7 @@ func documentation(t *testing.T) (samples map[string]map[string]any, fields map[
 }
 
 // named are maps whose entries are called after something of the user's, or of the records.
-var named = []string{"startOffset", "endOffset", "began", "latestOffset", "foreign", "libraries", "rows", "reasons"}
+var named = []string{"columnFormats", "startOffset", "endOffset", "began", "latestOffset", "foreign", "libraries", "rows", "reasons"}
 
 // paths collects the paths of all fields below v, those of a list's elements under name[].
 func paths(v any, path string, into map[string]bool) {
@@ -103,6 +103,7 @@ func printed(t *testing.T) map[string][]map[string]any {
 	for _, o := range []*outcome{l.run(t), l.do(t, "verify"), l.do(t, "plan"), l.letter(t, "ls"), l.letter(t, "show"), l.with("--set", "value.json.numbersInText=true").letter(t, "replay")} {
 		add(o.wants(0))
 	}
+	add(letters.infer(t, "--output", "json").wants(0))
 	return objects
 }
 

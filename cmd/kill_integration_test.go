@@ -110,12 +110,12 @@ func killAll(t *testing.T, kills int) {
 	lanes := []lane{
 		{name: "folders", prepare: func(t *testing.T, p *pipeline) *pipeline { return p }},
 		{name: "hadoop", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.with("--catalog-type", "hadoop") }},
-		{name: "a bucket", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.inBucket(bucket, "a") }, remote: true},
+		{name: "a bucket", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.inBucket(bucket, "a") }, store: "AWS_ENDPOINT_URL_S3"},
 		{name: "a bucket of many snapshots", prepare: func(t *testing.T, p *pipeline) *pipeline {
 			return p.inBucket(bucket, "b").with("--retain", "2")
-		}, remote: true},
+		}, store: "AWS_ENDPOINT_URL_S3"},
 		{name: "Parquet files in a folder", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.toFiles() }},
-		{name: "Parquet files in a bucket", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.toFilesIn(bucket, "c") }, remote: true},
+		{name: "Parquet files in a bucket", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.toFilesIn(bucket, "c") }, store: "AWS_ENDPOINT_URL_S3"},
 	}
 	t.Run("lanes", func(t *testing.T) {
 		for _, l := range lanes {
@@ -134,8 +134,8 @@ func killAll(t *testing.T, kills int) {
 type lane struct {
 	name    string
 	prepare func(*testing.T, *pipeline) *pipeline
-	// remote says that requests to the store count and not changes of files.
-	remote bool
+	// store is the variable with the address of a store whose requests count; without one changes of files do.
+	store string
 
 	kafka  *kafka
 	topic  string
@@ -219,8 +219,8 @@ func (l *lane) attempt(t *testing.T, p *pipeline, at int, after bool) attempt {
 	r := prepared(t, program(t, p.args("run")...))
 	r.cmd.Env = append(os.Environ(), p.environ...)
 	count := &toll{at: int64(at), kill: func() { _ = r.cmd.Process.Kill() }}
-	if l.remote {
-		r.cmd.Env = append(r.cmd.Env, "AWS_ENDPOINT_URL_S3="+count.before(t, after))
+	if l.store != "" {
+		r.cmd.Env = append(r.cmd.Env, l.store+"="+count.before(t, l.store, after))
 	} else {
 		defer count.watch(t, filepath.Dir(p.dir))()
 	}
@@ -265,15 +265,21 @@ func (c *toll) pay() bool {
 
 // before is the address of a proxy in front of the store. The request at which it kills is passed on, and not answered,
 // or not even passed on.
-func (c *toll) before(t *testing.T, after bool) string {
+func (c *toll) before(t *testing.T, store string, after bool) string {
 	t.Helper()
-	target, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL_S3"))
+	address, isURL := os.Getenv(store), strings.Contains(os.Getenv(store), "://")
+	if !isURL {
+		address = "http://" + address
+	}
+	target, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		r.Out.Host = r.In.Host // it is signed
+		if store == "AWS_ENDPOINT_URL_S3" {
+			r.Out.Host = r.In.Host // it is signed
+		}
 	}, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if after {
@@ -286,6 +292,9 @@ func (c *toll) before(t *testing.T, after bool) string {
 		pass.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
+	if !isURL {
+		return strings.TrimPrefix(s.URL, "http://")
+	}
 	return s.URL
 }
 

@@ -21,8 +21,10 @@ import (
 type letterSet struct {
 	shown    *progress.DeadLetters
 	identity *batch.Identity
-	// read are the tables that are there and are those that the query wrote to.
-	read []string
+	// read are the tables that are there and are those that the query wrote to, topics the topics that are there.
+	read, topics []string
+	// told is told how many records of a topic are no dead letters, once.
+	told func(topic string, foreign int64)
 	// stop is why a run would stop over the table that the job names, nil if it would not.
 	stop error
 }
@@ -47,7 +49,7 @@ func (p *process) deadLetters(c *cli.Context) (*pipeline, *letterSet, error) {
 func (p *process) letterSet(ctx context.Context, line *pipeline) (*letterSet, error) {
 	shown := &progress.DeadLetters{Query: line.job.Name, Tables: []string{}, ByTopic: []progress.DeadLetterCount{}, ByReason: []progress.DeadLetterCount{}, ByBatch: []progress.DeadLetterCount{},
 		Newest: []progress.DeadLetterPlace{}, Lost: []progress.DeadLetterLoss{}}
-	s := &letterSet{shown: shown}
+	s := &letterSet{shown: shown, told: p.foreignOnce()}
 	var err error
 	if shown.QueryID, err = line.log.Query(ctx); err != nil {
 		return nil, err
@@ -62,13 +64,19 @@ func (p *process) letterSet(ctx context.Context, line *pipeline) (*letterSet, er
 	if place := line.job.Value.LetterPlace(); place.Kind != "" && place.Kind != batch.InTopic && !slices.Contains(shown.Tables, place.String()) {
 		shown.Tables = append(shown.Tables, place.String())
 	}
-	if len(shown.Tables) == 0 {
-		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters", line.job.Name), Hint: "set deadLetter.table or deadLetter.path, and value.onMalformed to deadLetter: docs/formats.md says more"}
-	}
 	for _, name := range shown.Tables {
 		if err := p.lookAt(ctx, line, s, name); err != nil {
 			return nil, err
 		}
+	}
+	for _, name := range line.letterTopics(s.identity) {
+		shown.Tables = append(shown.Tables, batch.LetterPlace{Kind: batch.InTopic, Name: name}.String())
+		if err := p.lookAtTopic(ctx, line, s, name); err != nil {
+			return nil, err
+		}
+	}
+	if len(shown.Tables) == 0 {
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("query %s has no table of dead letters, and no topic", line.job.Name), Hint: "set deadLetter.table or deadLetter.topic, and value.onMalformed to deadLetter: docs/formats.md says more"}
 	}
 	return s, nil
 }
@@ -118,8 +126,10 @@ func (l *pipeline) letterbox(ctx context.Context, place string) (outlet, error) 
 	return l.deadLetters(ctx, batch.ParseLetterPlace(place))
 }
 
-// eachLetter visits the dead letters of a query in all its tables. A table that is not there any more has none.
+// eachLetter visits the dead letters of a query in all its tables, then those in its topics that are in none of them, each
+// once. A table or a topic that is not there any more has none.
 func (l *pipeline) eachLetter(ctx context.Context, of *letterSet, parts lakesink.LetterParts, visit func(table string, letter *lakesink.Letter) (more bool, err error)) error {
+	seen := lakesink.Places{}
 	for _, name := range of.read {
 		more := true
 		in, err := l.letterbox(ctx, name)
@@ -128,6 +138,9 @@ func (l *pipeline) eachLetter(ctx context.Context, of *letterSet, parts lakesink
 		}
 		err = lakesink.Letters(ctx, in, parts, func(letter *lakesink.Letter) (_ bool, err error) {
 			if letter.Query == of.shown.QueryID {
+				if len(of.topics) > 0 {
+					seen.Add(letter.TopicPartition, letter.Offset)
+				}
 				more, err = visit(name, letter)
 			}
 			return more, err
@@ -136,6 +149,11 @@ func (l *pipeline) eachLetter(ctx context.Context, of *letterSet, parts lakesink
 			continue
 		}
 		if err != nil || !more {
+			return err
+		}
+	}
+	for _, name := range of.topics {
+		if more, err := l.eachInTopic(ctx, of, name, seen, visit); err != nil || !more {
 			return err
 		}
 	}

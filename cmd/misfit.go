@@ -72,8 +72,10 @@ func (l *pipeline) showRows(ctx context.Context, shown *progress.Plan, o *runner
 	if err != nil {
 		return err
 	}
-	if left := l.leftOut(); left != "" {
-		shown.Notes = append(shown.Notes, left)
+	for _, remark := range []string{l.leftOut(), l.unfilled()} {
+		if remark != "" {
+			shown.Notes = append(shown.Notes, remark)
+		}
 	}
 	shown.Format, shown.Columns, shown.Differences = l.job.Value.Format, []progress.PlanColumn{}, []string{}
 	for _, f := range d.Schema() {

@@ -228,6 +228,7 @@ func TestREADMENamesNoFlagOrVerbThatIsNotThere(t *testing.T) {
 		words := strings.Fields(strings.Trim(row[0], "`")) // a verb may have verbs
 		help += call(t, nil, slices.Concat([]string{"sluice"}, words, []string{"--help"})...).wants(0).stdout
 	}
+	help += call(t, nil, "sluice", "deadletter", "replay", "--help").wants(0).stdout
 	there := flagOf.FindAllString(help, -1)
 	for _, flag := range flagOf.FindAllString(readme(t), -1) {
 		if !slices.Contains(there, flag) {

@@ -80,7 +80,7 @@ func (l *pipeline) replay(ctx context.Context, of *letterSet, dry bool) (*progre
 	if err != nil {
 		return nil, err
 	}
-	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.shown.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(), DryRun: dry,
+	did, err := l.sink.Replay(ctx, from, lakesink.ReplayOptions{Query: of.shown.QueryID, Name: l.job.Name, Run: l.runID, UUIDs: uuids, Schema: decoder.Schema(), DryRun: dry, Others: l.inTopics(of),
 		Decode: func(records *columns.Records) (*columns.Batch, error) { return decoder.Decode(records) }})
 	if err != nil {
 		return nil, err

@@ -70,8 +70,10 @@ func (p *process) run(c *cli.Context) error {
 		return p.finish(reporter, line.refuse(c.Context, reporter, began, err), err, "")
 	}
 	line.lease.Notice = reporter.Notice
-	if left := line.leftOut(); left != "" {
-		reporter.Notice(left)
+	for _, remark := range []string{line.leftOut(), line.unfilled()} {
+		if remark != "" {
+			reporter.Notice(remark)
+		}
 	}
 	query := line.query(reporter)
 	query.Started = began

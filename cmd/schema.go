@@ -66,9 +66,9 @@ func (p *process) inferCommand() *cli.Command {
 		Usage: "look at records of JSON, and print a schema to start from",
 		Description: "Samples a topic, the newest records of each partition by default, and prints the columns that hold all of them: Spark's DDL, on stdout, with nothing else,\n" +
 			"so that it can become the file that value.schemaFile names. What to know of it is on stderr: which fields have no column, which hold values of several kinds and\n" +
-			"where, which may be times or decimals. Nothing is NOT NULL unless --not-null says so. It writes nothing, and moves no offset.\n\n" +
+			"where, which may be times or decimals; with --output json all of it is one object on stdout. Nothing is NOT NULL unless --not-null says so. It writes nothing, and moves no offset.\n\n" +
 			"   sluice schema infer --bootstrap-servers broker:9092 --from-topic orders >orders.ddl\n   sluice schema infer --from-file orders.jsonl",
-		Flags: slices.Concat(jobFlags(), []cli.Flag{
+		Flags: slices.Concat(jobFlags(), outputFlags(), []cli.Flag{
 			&cli.StringFlag{Name: flagFromTopic, Usage: "sample this `TOPIC`, and not those that the job reads"},
 			&cli.StringFlag{Name: flagFromFile, Usage: "take the records from a `FILE` with one in each line, - for stdin, and not from Kafka"},
 			&cli.StringFlag{Name: flagFrom, Value: "latest", Usage: "which `END` of each partition to sample: latest or earliest"},
@@ -104,14 +104,18 @@ func (p *process) infer(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeRemarks(p.stderr, taken, found); err != nil {
+	if !p.json { // where they are in the object
+		if err := writeRemarks(p.stderr, taken, found); err != nil {
+			return err
+		}
+	}
+	if err := progress.Write(p.stdout, p.json, shownSchema(taken, found)); err != nil {
 		return err
 	}
 	if found.DDL == "" {
 		return noSchema(taken, found)
 	}
-	_, err = fmt.Fprintln(p.stdout, found.DDL)
-	return err
+	return nil
 }
 
 func checkInfer(c *cli.Context) error {

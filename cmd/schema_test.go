@@ -207,3 +207,22 @@ func TestSchemaInferTellsThatStdoutIsGone(t *testing.T) {
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// In JSON all that is known of the schema is in one object, and stderr is silent.
+func TestAnInferredSchemaIsOneObjectInJSON(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	k.say(t, `{"id":1,"at":"2026-11-30T04:00:00Z","none":null}`, `{"id":2,"at":"2026-11-30T05:00:00Z"}`, "", `{`)
+	o := k.infer(t, "--output", "json").wants(0).has("schema", "from", "topic orders", "which", "newest", "sampled", 4, "rows", 2, "tombstones", 1, "schema", "id BIGINT,\nat TIMESTAMP")
+	object := o.last("schema")
+	if got, want := fmt.Sprint(object["columns"]), "[map[name:id required:false sqlType:BIGINT] map[name:at required:false sqlType:TIMESTAMP]]"; got != want || o.stderr != "" {
+		t.Errorf("got %s and %q on stderr, want %s", got, o.stderr, want)
+	}
+	if got := fmt.Sprint(object["misfits"]); !strings.Contains(got, "count:1") || !strings.Contains(got, "place:orders-0@3") || !strings.Contains(got, "reason:syntax") {
+		t.Errorf("got %s", got)
+	}
+	if got := fmt.Sprint(object["remarks"]); !strings.Contains(got, "about:left out") || !strings.Contains(got, "path:none") {
+		t.Errorf("got %s", got)
+	}
+	k.infer(t, "--output", "json", "--sample", "1").fails(14, "no value in topic orders is an object of JSON").has("schema", "schema", "", "rows", 0)
+}

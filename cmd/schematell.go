@@ -3,10 +3,12 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 
 	"sluice/decode"
+	"sluice/decode/ddl"
 	"sluice/decode/malformed"
 	"sluice/progress"
 )
@@ -71,30 +73,52 @@ func outcomeOf(found *decode.Inferred) string {
 	return strings.Join(parts, ", ")
 }
 
-// writeMisfits sums values up that are no rows, by reason and by what they look like, with the first of each.
-func writeMisfits(b *strings.Builder, what string, misfits []decode.Misfit) {
+// summed sums values up that are no rows, by reason and by what they look like, with the first of each.
+func summed(misfits []decode.Misfit) []progress.SchemaMisfit {
 	type class struct {
 		reason malformed.Reason
 		looks  string
 	}
-	counts := map[class]int{}
-	var classes []class
-	first := map[class]decode.Misfit{}
+	sums, at := []progress.SchemaMisfit{}, map[class]int{}
 	for _, m := range misfits {
 		c := class{m.Why.Reason, m.Looks}
-		if counts[c]++; counts[c] == 1 {
-			classes, first[c] = append(classes, c), m
+		i, known := at[c]
+		if !known {
+			i = len(sums)
+			at[c], sums = i, append(sums, progress.SchemaMisfit{Reason: string(m.Why.Reason), Looks: m.Looks, Place: m.Place, Error: m.Why.Error()})
 		}
+		sums[i].Count++
 	}
+	return sums
+}
+
+func writeMisfits(b *strings.Builder, what string, misfits []decode.Misfit) {
 	var lines []string
-	for _, c := range classes {
-		line := fmt.Sprintf("%s, first in %s: %v", progress.Plural(int64(counts[c]), "value"), first[c].Place, first[c].Why)
-		if c.looks != "" {
-			line += "; it looks like " + c.looks
+	for _, sum := range summed(misfits) {
+		line := fmt.Sprintf("%s, first in %s: %s", progress.Plural(sum.Count, "value"), sum.Place, sum.Error)
+		if sum.Looks != "" {
+			line += "; it looks like " + sum.Looks
 		}
 		lines = append(lines, line)
 	}
 	writeList(b, what+":", lines)
+}
+
+// shownSchema is a schema that was inferred, with all that is known of it.
+func shownSchema(s *sample, found *decode.Inferred) *progress.Schema {
+	shown := &progress.Schema{From: s.from, Which: s.which, Sampled: int64(len(s.values)), Tombstones: int64(found.Tombstones), Schema: found.DDL,
+		Columns: []progress.PlanColumn{}, ColumnFormats: map[string]string{}, Remarks: []progress.SchemaRemark{}, Misfits: append(summed(found.NoRecords), summed(found.Misfits)...)}
+	if found.DDL != "" {
+		shown.Rows = int64(found.Records - len(found.Misfits))
+	}
+	for _, f := range found.Columns {
+		shown.Columns = append(shown.Columns, progress.PlanColumn{Name: f.Name, SQLType: ddl.FormatType(f.Type), Required: f.Required})
+	}
+	maps.Copy(shown.ColumnFormats, found.Formats)
+	for _, r := range found.Remarks {
+		shown.Remarks = append(shown.Remarks, progress.SchemaRemark{About: string(r.About), Path: r.Path, Text: r.Text})
+	}
+	return shown
 }
 
 func writeList(b *strings.Builder, heading string, lines []string) {

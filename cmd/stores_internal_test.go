@@ -62,8 +62,12 @@ func writeCheckpoint(t *testing.T, endpoint string) error {
 }
 
 func writeWarehouse(t *testing.T, endpoint string) error {
-	o := lakesink.CatalogOptions{Type: "sql", URI: filepath.Join(t.TempDir(), "c.db"), Warehouse: "s3://lake/w", Properties: map[string]string{
-		"s3.endpoint": endpoint, "s3.region": "us-east-1", "s3.access-key-id": "me", "s3.secret-access-key": "hunter2"}}
+	return probeWarehouse(t, "s3://lake/w", map[string]string{"s3.endpoint": endpoint, "s3.region": "us-east-1", "s3.access-key-id": "me", "s3.secret-access-key": "hunter2"})
+}
+
+func probeWarehouse(t *testing.T, warehouse string, properties map[string]string) error {
+	t.Helper()
+	o := lakesink.CatalogOptions{Type: "sql", URI: filepath.Join(t.TempDir(), "c.db"), Warehouse: warehouse, Properties: properties}
 	c, err := lakesink.OpenCatalog(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -71,4 +75,50 @@ func writeWarehouse(t *testing.T, endpoint string) error {
 	defer c.(catalog.Closer).Close()
 	_, err = lakesink.New(c, lakesink.Options{Table: "db.t"}).Probe(t.Context(), o)
 	return err
+}
+
+func TestCheckpointAndWarehouseUnderstandTheOtherCloudsAlike(t *testing.T) {
+	t.Setenv("AZURE_STORAGE_KEY", "a2V5")
+	for _, said := range []struct {
+		status        int
+		google, azure string
+		message       string
+		class         batch.Class
+	}{
+		{403, "forbidden", "AuthorizationPermissionMismatch", "or it may not exist", batch.NotSetUp},
+		{401, "required", "NoAuthenticationInformation", "", batch.NotSetUp},
+		{404, "notFound", "ContainerNotFound", "The specified bucket does not exist.", batch.NotSetUp},
+		{400, "invalid", "InvalidHeaderValue", "", batch.Failed},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/acc/") {
+				w.Header().Set("x-ms-error-code", said.azure)
+				w.WriteHeader(said.status)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(said.status)
+			fmt.Fprintf(w, `{"error":{"message":%q,"errors":[{"reason":%q}]}}`, said.message, said.google)
+		}))
+		host := strings.TrimPrefix(server.URL, "http://")
+		for cloud, at := range map[string]struct {
+			checkpoint, warehouse string
+			properties            map[string]string
+		}{
+			"GCS": {"gs://lake/state?anonymous=true&endpoint=" + server.URL, "gs://lake/w", map[string]string{"gcs.service.host": server.URL, "gcs.no-auth": "true"}},
+			"Azure": {"azblob://lake/state?storage_account=acc&protocol=http&domain=" + host, "abfss://lake@acc.dfs.core.windows.net/w",
+				map[string]string{"adls.endpoint": host, "adls.protocol": "http", "adls.auth.shared-key.account.name": "acc", "adls.auth.shared-key.account.key": "a2V5"}},
+		} {
+			s, err := objectstore.Open(t.Context(), at.checkpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for part, err := range map[string]error{"checkpoint": s.Put(t.Context(), "progress/0.json", []byte("{}")), "warehouse": probeWarehouse(t, at.warehouse, at.properties)} {
+				if err == nil || batch.ClassOf(err) != said.class || batch.HintOf(err) == "" || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s, %d %s, %s: got class %v, hint %q of %v, want %v and a hint", cloud, said.status, said.azure, part, batch.ClassOf(err), batch.HintOf(err), err, said.class)
+				}
+			}
+		}
+		server.Close()
+	}
 }

@@ -56,7 +56,7 @@ func hintOf(err error) string {
 		return hinted.Hint()
 	}
 	if errors.Is(err, objectstore.ErrURL) {
-		return "correct the address: a folder, or s3://bucket/folder?region=…; credentials come from the environment or a profile, never from the address"
+		return "correct the address: a folder, s3://bucket/folder?region=…, gs://bucket/folder or azblob://container/folder?storage_account=…; credentials come from the environment or a profile, never from the address"
 	}
 	return hintOfCode(exitCode(err))
 }

@@ -86,9 +86,13 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 	}
 	checks.do(checkWarehouse, func() (string, error) { return l.checkWarehouse(ctx) }, needs...)
 	sound := []string{checkKafka, checkCheckpoint, checkTable}
-	value := givenValue(&l.job.Value)
-	if place := value.LetterPlace(); place.Kind == batch.InTable || place.Kind == batch.InPath {
+	given := givenValue(&l.job.Value)
+	switch place := given.LetterPlace(); place.Kind {
+	case batch.InTable, batch.InPath:
 		checks.do(checkLetters, func() (string, error) { return l.checkLetters(ctx, place) }, checkCatalog)
+		sound = append(sound, checkLetters)
+	case batch.InTopic:
+		checks.do(checkLetters, func() (string, error) { return l.checkTopic(ctx, place.Name) }, checkKafka)
 		sound = append(sound, checkLetters)
 	}
 	checks.do(checkQuery, func() (string, error) { return l.checkQuery(ctx) }, sound...)
@@ -138,7 +142,11 @@ func (l *pipeline) checkJob(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Name(), l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column")), nil
+	detail := fmt.Sprintf("%s into %s; value.format %s, rows of %s", sourceName(l.job), l.job.Sink.Name(), l.job.Value.Format, progress.Plural(int64(len(d.Schema())), "column"))
+	if unfilled := l.unfilled(); unfilled != "" {
+		detail += "; " + unfilled
+	}
+	return detail, nil
 }
 
 // checkKafka asks for what a first run would start from, which takes every permission that reading takes but Fetch.

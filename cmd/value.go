@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	_ "time/tzdata" // a name of a zone means the same on a host that has no zones
 	"unicode/utf8"
@@ -97,14 +98,38 @@ func isText(content string) bool {
 	return utf8.ValidString(content) && strings.IndexFunc(content, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n\f", r) }) < 0
 }
 
+// mostUnfilled is how many columns are named that no record fills.
+const mostUnfilled = 10
+
+// unfilled tells of columns in value.schema that the schema of the records has nothing for; empty if there are none.
+func (l *pipeline) unfilled() string {
+	absent := decode.Absent(valueOf(&l.job.Value))
+	if len(absent) == 0 {
+		return ""
+	}
+	named := strings.Join(absent[:min(len(absent), mostUnfilled)], ", ")
+	if more := len(absent) - mostUnfilled; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("null in every row, since the records' schema (%s) has no such field: %s of value.schema", l.job.Value.SchemaFile, named)
+}
+
 // altersTable says whether records that are read so may alter the table.
 func altersTable(value batch.Value) bool { return value.OnUnknownField == decode.AddColumn }
+
+// fileOf is the file that a setting is about.
+func fileOf(v *job.Value, setting string) string {
+	if strings.HasPrefix(setting, "key.") {
+		return v.Key.SchemaFile
+	}
+	return v.SchemaFile
+}
 
 // checkValue asks the decoder about the settings of a job, so that what does not fit is found with its other mistakes.
 func checkValue(v *job.Value) []job.ValueProblem {
 	var problems []job.ValueProblem
 	for _, p := range decode.Problems(givenValue(v)) {
-		found := job.ValueProblem{Key: p.Setting, Message: p.Err.Error()}
+		found := job.ValueProblem{Key: p.Setting, Message: strings.ReplaceAll(p.Err.Error(), decode.LocalProto, fileOf(v, p.Setting))}
 		var wrong *ddl.Error
 		if errors.As(p.Err, &wrong) {
 			found.Message, found.Line, found.Column, found.Text = wrong.Message, wrong.Line, wrong.Column, wrong.Text

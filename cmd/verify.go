@@ -95,6 +95,7 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 		}
 		return t, err
 	}
+	options.LetterTopics = l.judgedTopics(options.Identity)
 	if f, ok := l.sink.(*folder); ok {
 		judged := f.read
 		report, err := judged.Of(ctx, options)

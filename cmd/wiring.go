@@ -92,7 +92,7 @@ func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error)
 
 func (p *pipeline) openCheckpoint(ctx context.Context) (err error) {
 	if p.store, err = objectstore.Open(ctx, p.job.Checkpoint); err != nil {
-		return err
+		return fmt.Errorf("checkpoint: %w", err)
 	}
 	p.log = checkpoint.NewLog(p.store)
 	p.log.Retain = int(p.job.Retain)

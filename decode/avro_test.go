@@ -13,6 +13,7 @@ import (
 	"sluice/decode"
 	"sluice/decode/malformed"
 	"sluice/decode/registry"
+	"sluice/lakesink/rowtest"
 )
 
 // The schemas of a topic of orders, as producers changed them.
@@ -94,7 +95,7 @@ func rowsOf(t *testing.T, d decode.Decoder, records *columns.Records) string {
 	at := slices.IndexFunc(d.Schema(), func(f columns.Field) bool { return f.Name == "kafka_key" })
 	var all []string
 	for i := range rows.Rows {
-		all = append(all, record(d.Schema()[:at], rows.Columns, i))
+		all = append(all, rowtest.ShownRow(d.Schema()[:at], rows.Columns, i))
 	}
 	return fmt.Sprintf("%s %d", strings.Join(all, " "), rows.Nulled)
 }

@@ -12,6 +12,7 @@ import (
 	"sluice/decode"
 	"sluice/decode/ddl"
 	"sluice/decode/registry"
+	"sluice/lakesink/rowtest"
 )
 
 // frame is the value of a record in hexadecimal digits.
@@ -50,7 +51,7 @@ func outcomes(t *testing.T, d decode.Decoder, records *columns.Records) string {
 	at := slices.IndexFunc(d.Schema(), func(f columns.Field) bool { return f.Name == "kafka_key" })
 	var all []string
 	for i := range rows.Rows {
-		all = append(all, record(d.Schema()[:at], rows.Columns, i))
+		all = append(all, rowtest.ShownRow(d.Schema()[:at], rows.Columns, i))
 	}
 	if rows.Rejected != nil {
 		for i := range rows.Rejected.Rows {

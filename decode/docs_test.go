@@ -1,21 +1,18 @@
 package decode_test
 
 import (
-	"encoding/binary"
 	"encoding/hex"
-	"fmt"
-	"math/big"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/decode"
 	"sluice/decode/ddl"
 	"sluice/decode/malformed"
+	"sluice/lakesink/rowtest"
 )
 
 // documented is an example of docs/formats.md.
@@ -233,80 +230,12 @@ func becomes(t *testing.T, v batch.Value, records *columns.Records, column ...st
 	case why != nil:
 		return "malformed (" + string(why.Reason) + ")", why
 	case column == nil:
-		return "`" + record(d.Schema()[:len(d.Schema())-5], rows.Columns, 0) + "`", nil
+		return "`" + rowtest.ShownRow(d.Schema()[:len(d.Schema())-5], rows.Columns, 0) + "`", nil
 	}
 	for k, f := range d.Schema() {
 		if f.Name == column[0] {
-			return "`" + shown(&f.Type, &rows.Columns[k], 0) + "`", nil
+			return "`" + rowtest.Shown(&f.Type, &rows.Columns[k], 0) + "`", nil
 		}
 	}
 	return "", nil
-}
-
-func record(schema []columns.Field, arrays []columns.Array, row int) string {
-	var parts []string
-	for i := range schema {
-		parts = append(parts, schema[i].Name+": "+shown(&schema[i].Type, &arrays[i], row))
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-// shown is a value as the documentation has it.
-func shown(t *columns.Type, a *columns.Array, i int) string {
-	if !a.Valid(i) {
-		return "null"
-	}
-	switch t.Kind {
-	case columns.Bool:
-		return strconv.FormatBool(a.Data[i>>3]&(1<<(i&7)) != 0)
-	case columns.Int32:
-		return fmt.Sprint(a.Int32s[i])
-	case columns.Int64:
-		return fmt.Sprint(a.Int64s[i])
-	case columns.Float32:
-		return fmt.Sprint(a.Float32s[i])
-	case columns.Float64:
-		return fmt.Sprint(a.Float64s[i])
-	case columns.Decimal:
-		unscaled := big.NewInt(0)
-		if t.Precision <= columns.WideDecimal {
-			unscaled.SetInt64(a.Int64s[i])
-		} else {
-			unscaled.SetInt64(int64(binary.LittleEndian.Uint64(a.Data[16*i+8:])))
-			unscaled.Add(unscaled.Lsh(unscaled, 64), new(big.Int).SetUint64(binary.LittleEndian.Uint64(a.Data[16*i:])))
-		}
-		return new(big.Rat).SetFrac(unscaled, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)).FloatString(t.Scale)
-	case columns.Date:
-		return time.Unix(int64(a.Int32s[i])*86400, 0).UTC().Format(time.DateOnly)
-	case columns.Time:
-		return time.UnixMicro(a.Int64s[i]).UTC().Format("15:04:05.000000")
-	case columns.Timestamp:
-		return time.UnixMicro(a.Int64s[i]).UTC().Format("2006-01-02T15:04:05.000000")
-	case columns.TimestampTZ:
-		return time.UnixMicro(a.Int64s[i]).UTC().Format("2006-01-02T15:04:05.000000Z")
-	case columns.String:
-		return strconv.Quote(string(a.Bytes(i)))
-	case columns.Binary:
-		return "0x" + hex.EncodeToString(a.Bytes(i))
-	case columns.Fixed:
-		return "0x" + hex.EncodeToString(a.Data[i*t.Width:(i+1)*t.Width])
-	case columns.UUID:
-		x := hex.EncodeToString(a.Data[16*i : 16*i+16])
-		return strings.Join([]string{x[:8], x[8:12], x[12:16], x[16:20], x[20:]}, "-")
-	case columns.Struct:
-		return record(t.Fields, a.Children, i)
-	}
-	var items []string
-	for from, until := a.Span(i); from < until; from++ {
-		if t.Kind == columns.List {
-			items = append(items, shown(&t.Fields[0].Type, &a.Children[0], from))
-			continue
-		}
-		pair := a.Children[0].Children
-		items = append(items, shown(&t.Fields[0].Type, &pair[0], from)+": "+shown(&t.Fields[1].Type, &pair[1], from))
-	}
-	if t.Kind == columns.List {
-		return "[" + strings.Join(items, ", ") + "]"
-	}
-	return "{" + strings.Join(items, ", ") + "}"
 }

@@ -9,6 +9,7 @@ import (
 	"sluice/columns"
 	"sluice/decode"
 	"sluice/decode/malformed"
+	"sluice/lakesink/rowtest"
 )
 
 func inferred(t *testing.T, o decode.InferOptions, values ...string) *decode.Inferred {
@@ -56,7 +57,7 @@ func TestADecoderTakesWhatWasInferred(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, record(d.Schema()[:3], rows.Columns, 0))
+		got = append(got, rowtest.ShownRow(d.Schema()[:3], rows.Columns, 0))
 	}
 	if want := `{a: "1", o: {x: ["1", "\"y\""]}, at: 2026-01-02} {a: "{}", o: {x: null}, at: null} {a: null, o: null, at: 2026-12-31}`; strings.Join(got, " ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)

@@ -12,6 +12,7 @@ import (
 	"sluice/decode"
 	"sluice/decode/ddl"
 	"sluice/decode/malformed"
+	"sluice/lakesink/rowtest"
 )
 
 // keyed makes records of these keys, one after the other, all with the value.
@@ -57,7 +58,7 @@ func keysOfDecoder(t *testing.T, d decode.Decoder, records *columns.Records) ([]
 		}
 		var got []string
 		for i := range rows.Rows {
-			got = append(got, shown(&f.Type, &rows.Columns[k], i))
+			got = append(got, rowtest.Shown(&f.Type, &rows.Columns[k], i))
 		}
 		return got, rows
 	}

@@ -216,9 +216,14 @@ func (s *settings) compile(setting string, schema columns.Schema, o json.Options
 
 func (s *settings) compiled(schema columns.Schema, o json.Options) (Parser, error) {
 	if s.value.OnUnknownField == AddColumn || s.lenient && o.Unknown == nil {
-		return newCollecting(schema, o, s.value.OnMalformed == batch.DeadLetterPolicy && !s.lenient)
+		return newCollecting(schema, o, s.apart(), s.value.Closed)
 	}
 	return json.Compile(schema, o)
+}
+
+// apart says that a record which brings what cannot become a column is no row by itself, and holds nothing up.
+func (s *settings) apart() bool {
+	return s.value.OnUnknownField == AddColumn && s.value.OnMalformed == batch.DeadLetterPolicy && !s.lenient
 }
 
 // zoneOf is a zone of the IANA database; UTC if name is empty. The host's own zone has no name that means the same on

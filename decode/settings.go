@@ -85,7 +85,7 @@ func (s *settings) checkWritten() {
 		return
 	}
 	want := wanted{schema: schema, strict: v.OnUnknownField != "ignore" && v.OnUnknownField != AddColumn, cut: v.CutFractions, depth: v.MaxDepth,
-		notes: v.OnUnknownField == AddColumn || s.lenient && v.OnUnknownField == "ignore"}
+		notes: v.OnUnknownField == AddColumn || s.lenient && v.OnUnknownField == "ignore", apart: s.apart(), closed: v.Closed, wary: v.OnUnknownField != "ignore"}
 	if v.Framing != "" {
 		s.parser = s.framed(nil, want, v.Format, registry.ValueHeader)
 		return
@@ -164,7 +164,7 @@ func (s *settings) framed(fixed Parser, want wanted, format, header string) Pars
 	if schemas == nil {
 		schemas = noSchemas
 	}
-	return &framed{want: want, format: format, schemas: schemas, header: header, fixed: fixed, parsers: map[writtenWith]Parser{}, missing: map[writtenWith]Parser{},
+	return &framed{want: want, found: batch.Unknowns{Apart: want.apart}, format: format, schemas: schemas, header: header, fixed: fixed, parsers: map[writtenWith]Parser{}, missing: map[writtenWith]Parser{},
 		forgives: s.value.OnMalformed == batch.DeadLetterPolicy}
 }
 

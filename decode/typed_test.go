@@ -106,7 +106,15 @@ func cell(kind columns.Kind, a *columns.Array, i int) string {
 		return fmt.Sprint(a.Int32s[i])
 	case columns.Int64, columns.TimestampTZ:
 		return fmt.Sprint(a.Int64s[i])
+	case columns.Float64:
+		return fmt.Sprint(a.Float64s[i])
+	case columns.Struct:
+		return "{}"
 	case columns.List:
+		if inner := &a.Children[0]; len(inner.Children) != 2 {
+			from, until := a.Span(i)
+			return fmt.Sprint("list of ", until-from)
+		}
 		var pairs []string
 		for k, until := a.Span(i); k < until; k++ {
 			pairs = append(pairs, cell(columns.String, &a.Children[0].Children[0], k)+":"+cell(columns.Binary, &a.Children[0].Children[1], k))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sluice/batch"
 	"sluice/columns"
@@ -35,6 +36,8 @@ type collecting struct {
 	// own is what the record in hand has, looked at alone.
 	apart bool
 	own   batch.Unknowns
+	// closed says that there are no more new columns.
+	closed bool
 }
 
 // level is a struct of the schema in which unknown fields may be.
@@ -51,8 +54,8 @@ type sighting struct {
 	value []byte
 }
 
-func newCollecting(schema columns.Schema, o json.Options, apart bool) (*collecting, error) {
-	c := &collecting{apart: apart, levels: map[string]level{"": {fields: schema}}}
+func newCollecting(schema columns.Schema, o json.Options, apart, closed bool) (*collecting, error) {
+	c := &collecting{apart: apart, closed: closed, found: batch.Unknowns{Apart: apart}, levels: map[string]level{"": {fields: schema}}}
 	if err := c.descend("", nil, schema); err != nil {
 		return nil, err
 	}
@@ -100,14 +103,31 @@ func (c *collecting) Collect(at batch.Place) error {
 	if c.apart {
 		c.own = batch.Unknowns{}
 		if err := c.noteIn(&c.own, at); err != nil {
-			var fault *batch.Fault
-			if !errors.As(err, &fault) {
-				return err
-			}
-			return &malformed.Error{Reason: malformed.Unknown, Detail: fault.Message}
+			return asMalformed(err, "")
+		}
+		if c.closed {
+			return leftOut(c.own.Fields, "the record has")
 		}
 	}
 	return c.noteIn(&c.found, at)
+}
+
+// asMalformed makes of the fault of one record what is said of it as a dead letter.
+func asMalformed(err error, without string) error {
+	var fault *batch.Fault
+	if !errors.As(err, &fault) {
+		return err
+	}
+	return &malformed.Error{Reason: malformed.Unknown, Detail: strings.TrimPrefix(fault.Message, without)}
+}
+
+// leftOut says of a record that it has fields which became no columns, nil if there are none.
+func leftOut(fields []batch.Unknown, whose string) error {
+	found := batch.NewColumns(fields)
+	if len(found) == 0 {
+		return nil
+	}
+	return &malformed.Error{Reason: malformed.Unknown, Path: found[0].Name, Detail: whose + " the field, and it did not become a column: another one of the batch came first whose name differs by case only, or whose path is the same"}
 }
 
 func (c *collecting) noteIn(all *batch.Unknowns, at batch.Place) error {
@@ -147,19 +167,37 @@ func (c *collecting) Unknown() []batch.Unknown { return c.found.Fields }
 
 func (c *collecting) collects() bool { return true }
 
-// noting notes what the schema that all values were written with has beyond the columns: the first record brings all of it.
+// noting notes what the schema that values were written with has beyond the columns: the first record brings all of it.
 type noting struct {
 	reading
+	want  *wanted
 	found batch.Unknowns
 	noted bool
+	// why is why no record of the schema is a row, nil if that is not so.
+	why error
 }
 
-func (n *noting) Collect(at batch.Place) error {
+func (n *noting) Collect(at batch.Place) error { return n.note(&n.found, at) }
+
+// note adds what there is to all. Where records of the schema are malformed by themselves, all of them are.
+func (n *noting) note(all *batch.Unknowns, at batch.Place) error {
 	if n.noted {
-		return nil
+		return n.why
 	}
 	n.noted = true
-	return n.found.Take(n.Schema(), n.reading.Unknown(), at)
+	fields := n.reading.Unknown()
+	if !n.want.apart {
+		return all.Take(n.want.schema, fields, at)
+	}
+	var own batch.Unknowns
+	if err := own.Take(n.want.schema, fields, at); err != nil {
+		n.why = asMalformed(err, "record "+at.String()+" ")
+	} else if n.want.closed {
+		n.why = leftOut(own.Fields, "the schema that the record was written with has")
+	} else {
+		return all.Take(n.want.schema, fields, at)
+	}
+	return n.why
 }
 
 // Unknown is what was noted.
@@ -173,11 +211,10 @@ func (f *framed) Collect(at batch.Place) error {
 		return c.Collect(at)
 	}
 	n, ok := f.last.(*noting)
-	if !ok || n.noted {
+	if !ok {
 		return nil
 	}
-	n.noted = true
-	return f.found.Take(f.want.schema, n.reading.Unknown(), at)
+	return n.note(&f.found, at)
 }
 
 // Unknown is what was noted.

@@ -361,12 +361,4 @@ func TestARecordWhoseFieldsCanNeverBeColumnsIsADeadLetterByItself(t *testing.T) 
 			t.Errorf("%.40s: got new columns %s, want those of the rows alone", p, got)
 		}
 	}
-	// What two records have between them is nobody's alone: it still ends the batch, and both are named.
-	d, err := decode.New(v, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Decode(recordsOf(`{"x":1}`, `{"x":"s"}`)); batch.ClassOf(err) != batch.BadRecords || !strings.Contains(err.Error(), "offset 10") || !strings.Contains(err.Error(), "offset 11") {
-		t.Errorf("got %v, want both records named", err)
-	}
 }

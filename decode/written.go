@@ -24,6 +24,9 @@ type written struct {
 	json    *jsonschema.Schema
 }
 
+// LocalProto is what errors call the .proto file of a job: a plan does not carry the file's own name.
+const LocalProto = "schema.proto"
+
 // localSchema parses a schema that a job or a plan carries.
 func localSchema(format string, w batch.Written) (written, error) {
 	if format == FormatJSON && !looksAvro(w.Text) {
@@ -34,7 +37,7 @@ func localSchema(format string, w batch.Written) (written, error) {
 		s, err := avro.Parse(w.Text)
 		return written{avro: s}, err
 	}
-	const name = "schema.proto"
+	const name = LocalProto
 	var f *protobuf.File
 	var err error
 	if w.Set != nil {
@@ -241,6 +244,10 @@ type wanted struct {
 	strict, cut bool
 	// notes keeps account of what written schemas have beyond the columns.
 	notes bool
+	// apart makes records malformed whose written schema has what cannot become columns, closed also what did not.
+	apart, closed bool
+	// wary makes records malformed that have a field which no column can take, where that is the record's own doing.
+	wary bool
 	// depth bounds Protobuf messages within each other; 0 is the format's own bound.
 	depth int
 }
@@ -262,7 +269,7 @@ func (want *wanted) compile(w written) (Parser, error) {
 	case w.avro != nil:
 		parser, err = avro.Compile(w.avro, want.schema, avro.Options{CutFractions: want.cut})
 	default:
-		o := protobuf.Options{CutFractions: want.cut, MaxDepth: want.depth}
+		o := protobuf.Options{CutFractions: want.cut, MaxDepth: want.depth, RefuseUnfit: want.wary}
 		if want.strict { // of a message that is newer than the schema
 			o.Unknown = func(string, int32, []byte) bool { return false }
 		}
@@ -276,9 +283,31 @@ func (want *wanted) compile(w written) (Parser, error) {
 			Detail: "the schema that the record was written with has fields that the columns have not: " + strings.Join(extra, ", ")}}, nil
 	}
 	if want.notes {
-		return &noting{reading: parser}, nil
+		return &noting{reading: parser, want: want, found: batch.Unknowns{Apart: want.apart}}, nil
 	}
 	return parser, nil
+}
+
+// Absent lists the columns of value.schema that the schema which all values were written with has nothing for, by their
+// paths: they are null in every row, for which a mistyped name is the likeliest reason. nil where each record says what it
+// was written with, and where the settings are wrong.
+func Absent(value batch.Value) []string {
+	if value.Schema == "" || !value.Written.Carried() || value.Framing != "" || value.Format != FormatAvro && value.Format != FormatProtobuf {
+		return nil
+	}
+	schema, err := ddl.Parse(value.Schema)
+	if err != nil {
+		return nil
+	}
+	w, err := localSchema(value.Format, value.Written)
+	if err != nil {
+		return nil
+	}
+	parser, err := (&wanted{schema: schema}).compile(w)
+	if a, ok := parser.(interface{ Absent() []string }); ok && err == nil {
+		return a.Absent()
+	}
+	return nil
 }
 
 // fields are the columns that may lack something, unknown what they lack.

@@ -63,7 +63,7 @@ var keys = []*Key{
 		Class: NewQuery, Flag: "name", also: []string{"query", "queryName"},
 		Brief: "The query's name; without one it is the table's",
 		Doc:   "The query's name. Without one it is the table's."}),
-	key(checkpointPath, func(j *Job) *string { return &j.Checkpoint }, location("s3", "mem"), Key{
+	key(checkpointPath, func(j *Job) *string { return &j.Checkpoint }, location("s3", "gs", "azblob", "abfss", "abfs", "wasbs", "wasb", "mem"), Key{
 		Class: Free, Flag: "checkpoint", Needs: ForCheckpoint, also: []string{"checkpointLocation", "checkpointDir"},
 		Brief: "Where the query keeps what it planned and did; without one _checkpoints/<name> in a local warehouse; needed beside a remote one",
 		Doc: "Where the query keeps what it planned and did. One folder for each query. It may move, if its content moves with it. " +
@@ -237,10 +237,10 @@ var keys = []*Key{
 		Class: Free, Flag: "catalog-uri", also: []string{"url"},
 		Brief: "The database of a sql catalog; without one catalog.db in a local warehouse; needed beside a remote one",
 		Doc:   "The database of a `sql` catalog. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given."}),
-	key(warehousePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Warehouse }, location("s3", "s3a", "mem"), Key{
+	key(warehousePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Warehouse }, location("s3", "s3a", "gs", "abfss", "abfs", "wasbs", "wasb", "mem"), Key{
 		Class: Free, Flag: "warehouse", Needs: ForSink,
-		Brief: "Where new tables are created: a local folder, or s3://bucket/folder",
-		Doc:   "Where new tables are created. An existing table stays where it is, and is recognised by its UUID."}),
+		Brief: "Where new tables are created: a local folder, or s3://, gs:// or abfss://",
+		Doc:   "Where new tables are created: a local folder, or a folder in a bucket of S3 (`s3://`), Google Cloud Storage (`gs://`) or Azure (`abfss://container@account.dfs.core.windows.net/folder`). [Stores](stores.md) has an example of each. An existing table stays where it is, and is recognised by its UUID."}),
 	key("sink.iceberg.catalog.name", func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Name }, queryName, Key{
 		Class: Free, Default: "default", Flag: "catalog-name",
 		Doc: "The name that a `sql` catalog files its tables under. Other programs find them under the same name only."}),

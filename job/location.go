@@ -65,7 +65,7 @@ func checkURL(s string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("is no URL")
-	case u.User != nil:
+	case u.User != nil && !namesContainer(u):
 		return fmt.Errorf("holds credentials: leave them to the environment or to properties")
 	case u.Host == "" && u.Scheme != "mem":
 		return fmt.Errorf("names no bucket")
@@ -81,6 +81,12 @@ func checkURL(s string) error {
 		}
 	}
 	return nil
+}
+
+// namesContainer says that what looks like a user is none: abfss://container@account.dfs.core.windows.net/folder.
+func namesContainer(u *url.URL) bool {
+	_, password := u.User.Password()
+	return !password && slices.Contains([]string{"abfss", "abfs", "wasbs", "wasb"}, u.Scheme)
 }
 
 // sqliteFile is the database of a sql catalog: a path, or a URL as SQLAlchemy and PyIceberg write it.

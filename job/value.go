@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"sluice/batch"
 )
 
 // formatsFor lists the formats that a key means something to, and the key that says which it is; none if it always does.
@@ -94,7 +96,7 @@ func (l *loading) checkBadRecords() {
 	case v.DeadLetters == "":
 	case v.DeadLetters == rows:
 		l.report(l.touched[deadLetterPath], deadLetterPath, "is the table of the rows: want another one")
-	case strings.EqualFold(v.DeadLetters, rows):
+	case batch.SameButCase(v.DeadLetters, rows):
 		l.report(l.touched[deadLetterPath], deadLetterPath, fmt.Sprintf("differs from the table of the rows, %s, in capitals alone: many catalogs take both for one table; want another name", rows))
 	}
 	if v.DeadLetters != "" && l.job.Sink.IsFolder() {

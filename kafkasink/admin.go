@@ -95,12 +95,12 @@ func permits(operations int32, op kmsg.ACLOperation) bool {
 // forKeeps are the settings of a topic that is made for dead letters: they stay until somebody removes them.
 var forKeeps = [][2]string{{"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"}}
 
-// make creates the topic, with as many partitions and replicas as the cluster gives one that does not ask (KIP-464), and
-// waits until it can be written to.
-func (t *Topic) make(ctx context.Context) (*found, error) {
+// make creates the topic, with as many partitions and replicas as the cluster gives one that does not ask (KIP-464). A dry
+// call only asks whether it could.
+func (t *Topic) make(ctx context.Context, dry bool) error {
 	client, err := t.connected()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	req := kmsg.NewPtrCreateTopicsRequest()
 	topic := kmsg.NewCreateTopicsRequestTopic()
@@ -110,17 +110,17 @@ func (t *Topic) make(ctx context.Context) (*found, error) {
 		c.Name, c.Value = s[0], &s[1]
 		topic.Configs = append(topic.Configs, c)
 	}
-	req.Topics, req.TimeoutMillis = append(req.Topics, topic), 30_000
+	req.Topics, req.TimeoutMillis, req.ValidateOnly = append(req.Topics, topic), 30_000, dry
 	answer, err := client.Request(ctx, req)
 	if err != nil {
-		return nil, t.explain("create the topic of dead letters "+t.options.Topic, err)
+		return t.explain("create the topic of dead letters "+t.options.Topic, err)
 	}
 	for _, made := range answer.(*kmsg.CreateTopicsResponse).Topics {
 		if err := kerr.ErrorForCode(made.ErrorCode); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-			return nil, t.notMade(err, made.ErrorMessage)
+			return t.notMade(err, made.ErrorMessage)
 		}
 	}
-	return t.await(ctx)
+	return nil
 }
 
 // notMade is the fault of a topic that is not there and cannot be made by us, with the command that makes it.

@@ -150,6 +150,13 @@ func (t *Topic) Commit(ctx context.Context, commit *batch.Commit) (*batch.Applie
 	return &applied, nil
 }
 
+// Keeps says whether the topic keeps all that it gets, as far as can be told, until retention takes the oldest: a compacted
+// one does not.
+func (t *Topic) Keeps(ctx context.Context) (bool, error) {
+	s, err := t.configured(ctx)
+	return err == nil && !s.compacts, err
+}
+
 // Maintain has nothing to do: retention is the topic's own.
 func (t *Topic) Maintain(ctx context.Context, applied *batch.Applied) error { return nil }
 
@@ -164,10 +171,30 @@ func (t *Topic) Create(ctx context.Context, schema columns.Schema) error {
 		return err
 	}
 	if found == nil {
-		if found, err = t.make(ctx); err != nil {
+		if err = t.make(ctx, false); err != nil {
+			return err
+		}
+		if found, err = t.await(ctx); err != nil {
 			return err
 		}
 	}
+	return t.fits(ctx, found)
+}
+
+// Probe asks for what Create does, and makes nothing.
+func (t *Topic) Probe(ctx context.Context) (there bool, err error) {
+	found, err := t.find(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case found == nil:
+		return false, t.make(ctx, true)
+	}
+	return true, t.fits(ctx, found)
+}
+
+// fits checks a topic that is there.
+func (t *Topic) fits(ctx context.Context, found *found) error {
 	if !found.mayWrite {
 		return t.refused("not allowed: the ACL Write on topic "+t.options.Topic+" is missing", "grant it to the principal that sluice connects as"+elsewhere)
 	}

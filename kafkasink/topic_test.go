@@ -273,10 +273,19 @@ func TestATopicThatIsNotThereIsMadeToKeepWhatItGets(t *testing.T) {
 	if table, err := topic.Table(t.Context(), "q"); err != nil || table.Exists || table.Applied.Batch != batch.None {
 		t.Fatalf("got %+v, %v", table, err)
 	}
+	if there, err := topic.Probe(t.Context()); there || err != nil {
+		t.Errorf("a probe says %v, %v", there, err)
+	}
+	if table, err := topic.Table(t.Context(), "q"); err != nil || table.Exists {
+		t.Fatalf("a probe has made it: %+v, %v", table, err)
+	}
 	for range 2 { // it is safe to repeat
 		if err := topic.Create(t.Context(), schema); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if there, err := topic.Probe(t.Context()); !there || err != nil {
+		t.Errorf("a probe says %v, %v", there, err)
 	}
 	table, err := topic.Table(t.Context(), "q")
 	if err != nil || !table.Exists || len(table.UUID) != 22 || table.Applied.Batch != batch.None || table.Applied.InHistory != batch.None || table.Applied.Ledger != nil {
@@ -316,13 +325,18 @@ func TestATopicThatCannotBeMadeIsToldWithTheCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, _ := broker(t)
 			c.ControlKey(int16(kmsg.CreateTopics), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
 				resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
 				made := kmsg.NewCreateTopicsResponseTopic()
 				made.Topic, made.ErrorCode, made.ErrorMessage = "dead", code.Code, kmsg.StringPtr("ask the platform team")
 				resp.Topics = append(resp.Topics, made)
 				return resp, nil, true
 			})
-			err := newTopic(t, c).Create(t.Context(), schema)
+			topic := newTopic(t, c)
+			if _, err := topic.Probe(t.Context()); batch.ClassOf(err) != batch.NotSetUp {
+				t.Errorf("a probe says %v", err)
+			}
+			err := topic.Create(t.Context(), schema)
 			wantFault(t, err, batch.NotSetUp, "topic dead", code.Message, "ask the platform team", "kafka-topics.sh --bootstrap-server broker:9092 --create --topic dead --config cleanup.policy=delete --config retention.ms=-1")
 		})
 	}

@@ -58,7 +58,7 @@ func meaning(err error) (batch.Class, string) {
 	case errors.Is(err, catalog.ErrNoSuchNamespace):
 		return batch.NotSetUp, "create the namespace, or check catalog and table name"
 	case errors.Is(err, iceio.ErrIOSchemeNotFound):
-		return batch.NotSetUp, "the table's files lie in a store of a kind that is not built in: choose a table in a local folder or in S3"
+		return batch.NotSetUp, "the table's files lie in a store of a kind that is not built in: choose a table in a local folder, in S3, Google Cloud Storage or Azure"
 	case isDamage(err):
 		return batch.Inconsistent, damaged
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
@@ -134,6 +134,9 @@ func outOfFiles() bool {
 
 // sqliteMeaning takes a result code; its low byte is the kind (https://www.sqlite.org/rescode.html).
 func sqliteMeaning(code int) (batch.Class, string) {
+	if code == sqlite3.SQLITE_IOERR_SHMSIZE { // it could not make the file that readers share beside the database
+		return batch.Failed, "the disk is full, most likely: free some space, then run again; nothing is half-done"
+	}
 	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return batch.Failed, lockedHint

@@ -39,6 +39,14 @@ func (p Places) Count(tp offsets.TopicPartition) int64 {
 	return int64(p[tp].GetCardinality())
 }
 
+// and is how many records of a partition are in both.
+func (p Places) and(other Places, tp offsets.TopicPartition) int64 {
+	if p[tp] == nil || other[tp] == nil {
+		return 0
+	}
+	return int64(p[tp].AndCardinality(other[tp]))
+}
+
 // Total is the number of all.
 func (p Places) Total() (n int64) {
 	for tp := range p {

@@ -25,6 +25,9 @@ type ReplayOptions struct {
 	Decode func(*columns.Records) (*columns.Batch, error)
 	// DryRun decodes and counts, and writes nothing.
 	DryRun bool
+	// Others visits the dead letters of the query that are in no table, each at least once; nil if there are none. Records
+	// that became rows otherwise than by a replay may be among them.
+	Others func(ctx context.Context, visit func(*Letter) error) error
 }
 
 // Replayed is what a replay came to.
@@ -102,8 +105,10 @@ type replay struct {
 	into    ReplayTarget
 	from    []Letterbox
 	options ReplayOptions
-	// all are the places of the dead letters, newest the last batch that they are of; read once.
+	// all are the places of the dead letters, exact those of them that are in tables, newest the last batch that they are of;
+	// read once.
 	all    Places
+	exact  Places
 	newest int64
 	// added counts the new rows by partition, in the attempt in hand.
 	added map[offsets.TopicPartition]int64
@@ -158,47 +163,11 @@ func sameTable(was, called string, t *table.Table) error {
 		Hint: "bring the old one back, or run sluice run: it says what the choices are"}
 }
 
-// place finds where the dead letters are that the ledger counts: those of batches which are not in the table of the rows
-// yet belong to a run.
-func (r *replay) place(ctx context.Context, newest int64) error {
-	r.all, r.newest = Places{}, newest
-	return r.each(ctx, LetterPlaces, func(l *Letter) error {
-		r.all.Add(l.TopicPartition, l.Offset)
-		return nil
-	})
-}
-
-// each visits the query's dead letters in all tables.
-func (r *replay) each(ctx context.Context, parts LetterParts, visit func(*Letter) error) error {
-	for _, from := range r.from {
-		t, err := from.Load(ctx)
-		if isMissing(err) {
-			continue // a run that needs it says so; what is gone cannot be replayed
-		}
-		if err != nil {
-			return err
-		}
-		if err := sameTable(r.options.UUIDs[from.TableName()], from.TableName(), t); err != nil {
-			return err
-		}
-		err = lettersOf(ctx, from.TableName(), t, parts, func(l *Letter) (bool, error) {
-			if l.Query != r.options.Query || l.Batch > r.newest {
-				return true, nil
-			}
-			return true, visit(l)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // accounted refuses to go on where more dead letters are rows than replays have made: to count them as replayed would hide
 // what is wrong.
 func (r *replay) accounted(ledger *batch.Ledger, there Places) error {
 	for tp := range there {
-		if n, replayed := there.Count(tp), ledger.Accounts[tp].Replayed; n > replayed {
+		if n, replayed := there.and(r.exact, tp), ledger.Accounts[tp].Replayed; n > replayed {
 			return &batch.Fault{Class: batch.Inconsistent,
 				Message: fmt.Sprintf("%d dead letters of %s are rows of table %s, and only %d were replayed", n, tp, r.into.TableName(), replayed),
 				Hint:    "sluice verify says which; another query that reads the same records into this table leads to this too, and its dead letters cannot be told from those rows"}
@@ -298,8 +267,9 @@ func (r *replay) after(ledger *batch.Ledger, there Places) *batch.Ledger {
 	l.Accounts = maps.Clone(ledger.Accounts)
 	for tp := range r.all {
 		a := l.Accounts[tp]
-		before := there.Count(tp)
-		if r.all.Count(tp) < a.DeadLetters { // some are gone: those of them that are rows cannot be looked for
+		before := there.and(r.exact, tp)
+		before += min(there.Count(tp)-before, max(0, a.Replayed-before)) // of the others no more than were replayed
+		if r.all.Count(tp) < a.DeadLetters {                             // some are gone: those of them that are rows cannot be looked for
 			before = max(before, a.Replayed)
 		}
 		a.Replayed = before + r.added[tp]

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
+
+	"sluice/objectstore"
 )
 
 // An upload to an object store buffers parts: uploadBuffers of uploadPartBytes each, those on their way, the one that is
@@ -27,6 +29,17 @@ type streamingFS interface {
 	NewWriter(ctx context.Context, path string, overwrite bool, options *blob.WriterOptions) (*blobfs.Writer, error)
 	// As gives the store's own client away, if it is of the type asked for.
 	As(client any) bool
+}
+
+// uploadMemory is what an upload to a store holds at most; 0 for a local file.
+func uploadMemory(fs iceio.IO) int64 {
+	switch fs.(type) {
+	case streamingFS:
+		return uploadBuffers * uploadPartBytes
+	case *storeFS:
+		return objectstore.UploadMemory
+	}
+	return 0
 }
 
 // upload is a file on its way to the store. It becomes visible, whole, when it is closed; where the store is a local
@@ -51,6 +64,9 @@ func (w *Writer) create(path string) (*upload, error) {
 func (w *Writer) createIn(ctx context.Context, path string) (io.WriteCloser, error) {
 	if s, ok := w.fs.(streamingFS); ok {
 		return s.NewWriter(ctx, path, true, &blob.WriterOptions{BufferSize: uploadPartBytes, MaxConcurrency: uploadParallel, BeforeWrite: sendPartsAtOnce(s)})
+	}
+	if s, ok := w.fs.(*storeFS); ok {
+		return s.upload(ctx, path)
 	}
 	fs, err := w.table.FS(ctx)
 	if err != nil {

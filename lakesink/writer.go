@@ -102,10 +102,7 @@ func (i *Iceberg) fileOptions(t *table.Table, task *batch.Task, attempt string, 
 	o := parquetfile.Options{Codec: i.options.Codec, Level: i.options.Level, PageBytes: i.options.PageBytes, RowGroupBytes: i.options.RowGroupBytes,
 		MemoryBytes: i.options.MemoryBytes, CreatedBy: createdByForm(i.options.CreatedBy),
 		Metadata: map[string]string{keyQuery: task.Query, keyBatch: fmt.Sprint(task.Batch), "sluice.task": fmt.Sprint(task.Index), "sluice.attempt": attempt}}
-	if _, ok := fs.(streamingFS); ok {
-		o.MemoryBytes -= uploadBuffers * uploadPartBytes
-	}
-	o.MemoryBytes = max(1<<20, o.MemoryBytes-encoderBytes)
+	o.MemoryBytes = max(1<<20, o.MemoryBytes-uploadMemory(fs)-encoderBytes)
 	if o.Codec == "" {
 		switch c := parquetfile.Codec(t.Properties()[table.ParquetCompressionKey]); c {
 		case parquetfile.Zstd, parquetfile.Snappy, parquetfile.Gzip, parquetfile.Uncompressed:

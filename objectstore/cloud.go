@@ -30,6 +30,8 @@ type Cloud struct {
 	name   string
 	// timeout is Timeout, but for tests.
 	timeout time.Duration
+	// anyKey takes keys as they come: other programs made them up.
+	anyKey bool
 }
 
 // native is a cloud's own client. A cloud is added by implementing it and a case in Open. Keys are those of the bucket;
@@ -39,6 +41,8 @@ type native interface {
 	open(ctx context.Context, key string, from, length int64) (io.ReadCloser, Version, error)
 	// stat is what a listing says of an object.
 	stat(ctx context.Context, key string) (Entry, error)
+	// advice is what to do where somebody must act.
+	advice() advice
 	// put writes an object in one request, never in parts: conditions are often lost on multipart uploads
 	// (https://github.com/getmoto/moto/issues/9209).
 	put(ctx context.Context, key string, data []byte, when condition) (Version, error)
@@ -49,6 +53,12 @@ type native interface {
 	// list is a page of a listing, and what the next one begins with; empty for the last. Where a cloud can begin after a
 	// key it does, and may include it.
 	list(ctx context.Context, prefix, after, token string) (page []Entry, next string, err error)
+}
+
+// advice names what differs from cloud to cloud.
+type advice struct {
+	// rights are the permissions that are needed, and credentials where they are looked for.
+	rights, credentials string
 }
 
 // condition is what has to hold for a put: nothing, absent, or a version.
@@ -182,7 +192,9 @@ func (c *Cloud) page(ctx context.Context, prefix, after, token string) (page []E
 }
 
 func (c *Cloud) full(key string) string {
-	checkKey(key)
+	if !c.anyKey {
+		checkKey(key)
+	}
 	return c.prefix + key
 }
 
@@ -222,11 +234,11 @@ func (c *Cloud) explain(ctx context.Context, err error, write bool) error {
 func (c *Cloud) fault(err error) error {
 	switch answer.Of(err) {
 	case answer.Forbidden:
-		return denied(err, "let these credentials read, write, delete and list in the folder (on S3: s3:GetObject, s3:PutObject, s3:DeleteObject, and s3:ListBucket, without which S3 answers 403 for what does not exist)")
+		return denied(err, "let these credentials read, write, delete and list in the folder ("+c.native.advice().rights+")")
 	case answer.NoBucket:
 		return &batch.Fault{Class: batch.NotSetUp, Message: "the bucket does not exist", Err: err, Hint: "create the bucket, or correct its name in the address"}
 	case answer.NoCredentials:
-		return &batch.Fault{Class: batch.NotSetUp, Message: "no credentials", Err: err, Hint: "give credentials by environment, profile or instance role (on S3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role)"}
+		return &batch.Fault{Class: batch.NotSetUp, Message: "no credentials", Err: err, Hint: "give credentials by environment, profile or instance role (" + c.native.advice().credentials + ")"}
 	case answer.WrongPlace:
 		return &batch.Fault{Class: batch.NotSetUp, Message: "the bucket is in another region", Err: err, Hint: "add the bucket's region to the address: ?region=…"}
 	case answer.NoStore:

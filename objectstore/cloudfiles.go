@@ -46,8 +46,8 @@ func (b bounding) part(ctx context.Context, n int, data []byte) error {
 	return within(ctx, func(ctx context.Context) error { return b.parts.part(ctx, n, data) })
 }
 
-func (b bounding) complete(ctx context.Context, n int) error {
-	return within(ctx, func(ctx context.Context) error { return b.parts.complete(ctx, n) })
+func (b bounding) complete(ctx context.Context, n int, last []byte) error {
+	return within(ctx, func(ctx context.Context) error { return b.parts.complete(ctx, n, last) })
 }
 
 // abort is bounded tighter: whoever drops an upload is on the way out.

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // Open returns the store in a folder. No request is made yet. Addresses:
 //
 //	s3://bucket/folder?region=…          gocloud.dev's parameters: region, endpoint, use_path_style, profile, …
+//	gs://bucket/folder                   parameters: anonymous, endpoint
+//	azblob://container/folder            gocloud.dev's parameters: storage_account, domain, protocol, localemu
+//	abfss://container@account.dfs.core.windows.net/folder
 //	file:///folder, /folder, folder      a local or shared file system
 //	mem://name                           this process alone; the same name is the same store
 //
@@ -35,6 +39,9 @@ func Open(ctx context.Context, address string) (Folder, error) {
 	if err != nil {
 		return nil, marked(ErrURL, err)
 	}
+	if isABFS(scheme) {
+		return openABFS(u)
+	}
 	if u.User != nil {
 		return nil, fmt.Errorf("%w: it holds credentials: give them by environment or profile", ErrURL)
 	}
@@ -43,8 +50,16 @@ func Open(ctx context.Context, address string) (Folder, error) {
 		return openFile(u)
 	case "s3":
 		return openS3(ctx, u)
+	case "gs":
+		return openGCS(u)
+	case "azblob":
+		return openAzure(u)
 	}
-	return nil, badURL(u, "scheme %s:// is not one of s3://, file://, mem://", scheme)
+	return nil, badURL(u, "scheme %s:// is not one of s3://, gs://, azblob://, abfss://, file://, mem://", scheme)
+}
+
+func isABFS(scheme string) bool {
+	return slices.Contains([]string{"abfs", "abfss", "wasb", "wasbs"}, scheme)
 }
 
 func openFile(u *url.URL) (Folder, error) {

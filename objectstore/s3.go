@@ -22,17 +22,11 @@ import (
 // openS3 opens s3://bucket/folder with gocloud.dev's parameters. A folder may also be given as the parameter prefix.
 func openS3(ctx context.Context, u *url.URL) (Folder, error) {
 	query := u.Query()
-	folder := strings.Trim(strings.Trim(u.Path, "/")+"/"+strings.Trim(query.Get("prefix"), "/"), "/")
+	folder, err := folderOf(u, query)
+	if err != nil {
+		return nil, err
+	}
 	query.Del("prefix")
-	if u.Host == "" {
-		return nil, badURL(u, "no bucket")
-	}
-	if folder == "" {
-		return nil, badURL(u, "no folder: name one in the bucket: s3://%s/FOLDER", u.Host)
-	}
-	if err := CheckPath(folder); err != nil {
-		return nil, badURL(u, "the folder %w", err)
-	}
 	custom := query.Get("endpoint") != "" || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
 	if custom { // the SDK's newer checksum headers are not understood by every store that is not Amazon's
 		for _, parameter := range []string{"request_checksum_calculation", "response_checksum_validation"} {

@@ -36,6 +36,11 @@ func contentType(key string) string {
 	return "text/plain; charset=utf-8"
 }
 
+func (n *s3Native) advice() advice {
+	return advice{rights: "on S3: s3:GetObject, s3:PutObject, s3:DeleteObject, and s3:ListBucket, without which S3 answers 403 for what does not exist",
+		credentials: "on S3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role"}
+}
+
 func (n *s3Native) open(ctx context.Context, key string, from, length int64) (io.ReadCloser, Version, error) {
 	out, err := n.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &n.bucket, Key: &key, Range: byteRange(from, length)})
 	if err != nil {
@@ -165,7 +170,12 @@ func (p *s3Parts) part(ctx context.Context, n int, data []byte) error {
 	return nil
 }
 
-func (p *s3Parts) complete(ctx context.Context, _ int) error {
+func (p *s3Parts) ordered() bool { return false }
+
+func (p *s3Parts) complete(ctx context.Context, n int, last []byte) error {
+	if err := p.part(ctx, n, last); err != nil {
+		return err
+	}
 	slices.SortFunc(p.done, func(a, b types.CompletedPart) int { return int(*a.PartNumber - *b.PartNumber) })
 	_, err := p.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: &p.bucket, Key: &p.object, UploadId: p.id, MultipartUpload: &types.CompletedMultipartUpload{Parts: p.done}})
 	return err

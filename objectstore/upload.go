@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+
+	"sluice/objectstore/answer"
 )
 
 const (
@@ -24,10 +26,12 @@ type parts interface {
 	whole(ctx context.Context, data []byte) error
 	// begin is called once before the first part.
 	begin(ctx context.Context) error
+	// ordered says that part n+1 must not be sent before part n has arrived.
+	ordered() bool
 	// part takes part n, counted from 0. The data may be used until it returns.
 	part(ctx context.Context, n int, data []byte) error
-	// complete makes an object of all parts. Parts are not called after it.
-	complete(ctx context.Context, n int) error
+	// complete makes an object of the n parts that have arrived and a last one.
+	complete(ctx context.Context, n int, last []byte) error
 	// abort forgets the parts, as well as the cloud can.
 	abort(ctx context.Context)
 	// size is the size of the object that is there.
@@ -54,6 +58,9 @@ type partUpload struct {
 func newPartUpload(ctx context.Context, to parts) *partUpload {
 	ctx, cancel := context.WithCancel(ctx)
 	group, inside := errgroup.WithContext(ctx)
+	if to.ordered() {
+		group.SetLimit(1)
+	}
 	u := &partUpload{ctx: ctx, cancel: cancel, group: group, inside: inside, to: to, spare: make(chan []byte, partsAtOnce+1)}
 	for range partsAtOnce + 1 {
 		u.spare <- nil // made when it is needed: most objects are small
@@ -147,25 +154,15 @@ func (u *partUpload) Close() error {
 	if !u.begun {
 		return u.settled(u.to.whole(u.ctx, u.filling))
 	}
-	err := u.rest()
+	err := u.group.Wait()
+	if err == nil {
+		err = context.Cause(u.ctx)
+	}
 	if err != nil {
 		u.forget()
 		return err
 	}
-	return u.settled(u.to.complete(u.ctx, u.sent))
-}
-
-// rest sends what is left and waits for all parts.
-func (u *partUpload) rest() error {
-	if len(u.filling) > 0 {
-		if err := u.send(); err != nil {
-			return errors.Join(err, u.group.Wait())
-		}
-	}
-	if err := u.group.Wait(); err != nil {
-		return err
-	}
-	return context.Cause(u.ctx)
+	return u.settled(u.to.complete(u.ctx, u.sent, u.filling))
 }
 
 // settled finds out what an error of the last request means: a client library that repeats an unanswered one is told
@@ -173,6 +170,10 @@ func (u *partUpload) rest() error {
 func (u *partUpload) settled(err error) error {
 	if err == nil {
 		return nil
+	}
+	if kind := answer.Of(err); kind != answer.Unknown {
+		u.forget()
+		return err
 	}
 	ctx := context.WithoutCancel(u.ctx)
 	there, sizeErr := u.to.size(ctx)

@@ -133,6 +133,13 @@ func sampleReplay() *DeadLetterReplay {
 		Reasons: map[string]int64{"syntax": 4}, Examples: []DeadLetterPlace{still}, Table: "sales.orders", Snapshot: 4_302_859_012_394_871_102}
 }
 
+func sampleSchema() *Schema {
+	return &Schema{From: "topic orders", Which: "newest", Sampled: 1_000, Rows: 997, Tombstones: 2, Schema: "order_id BIGINT,\nplaced TIMESTAMP",
+		Columns: []PlanColumn{{"order_id", "BIGINT", false}, {"placed", "TIMESTAMP", false}}, ColumnFormats: map[string]string{"placed": "epochMillis"},
+		Remarks: []SchemaRemark{{"left out", "note", "null in all 17 objects that have it"}},
+		Misfits: []SchemaMisfit{{"syntax", "Avro or Protobuf in the framing of a schema registry", 1, "orders-3@1042", "a byte that begins no value (syntax, at byte 1)"}}}
+}
+
 func sampleDemo() *Demo {
 	return &Demo{Step: 2, Title: "The first run", Detail: []string{"It reads what is there and exits."}, Command: "sluice run --job demo/orders.yaml", Next: []string{"sluice status --job demo/orders.yaml"}, ElapsedMs: 512}
 }
@@ -149,5 +156,5 @@ func sampleFailure() *Failure {
 }
 
 func samples() []Object {
-	return []Object{sampleBatch(), sampleSummary(), samplePlan(), sampleStatus(), sampleVerify(), sampleValidate(), samplePeek(), sampleDeadLetters(), sampleDeadLetter(), sampleReplay(), sampleDemo(), sampleVersion(), sampleFailure()}
+	return []Object{sampleBatch(), sampleSummary(), samplePlan(), sampleStatus(), sampleVerify(), sampleValidate(), samplePeek(), sampleDeadLetters(), sampleDeadLetter(), sampleReplay(), sampleSchema(), sampleDemo(), sampleVersion(), sampleFailure()}
 }

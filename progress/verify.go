@@ -49,12 +49,14 @@ type Verify struct {
 
 	Queries []VerifyQuery `json:"queries"`
 	// LetterTables are the tables of dead letters that were read.
-	LetterTables []VerifyLetters   `json:"letterTables,omitempty"`
-	Partitions   []VerifyPartition `json:"partitions"`
-	Foreign      map[string]int64  `json:"foreign,omitempty"`
-	Problems     []Problem         `json:"problems"`
-	CannotProve  []Limit           `json:"cannotProve"`
-	Notes        []string          `json:"notes"`
+	LetterTables []VerifyLetters `json:"letterTables,omitempty"`
+	// LetterTopics are the topics of dead letters that were read.
+	LetterTopics []VerifyLetterTopic `json:"letterTopics,omitempty"`
+	Partitions   []VerifyPartition   `json:"partitions"`
+	Foreign      map[string]int64    `json:"foreign,omitempty"`
+	Problems     []Problem           `json:"problems"`
+	CannotProve  []Limit             `json:"cannotProve"`
+	Notes        []string            `json:"notes"`
 }
 
 // VerifyQuery is one ledger of the table.
@@ -67,6 +69,18 @@ type VerifyQuery struct {
 	DeadLetters int64  `json:"deadLetters"`
 	Dropped     int64  `json:"dropped"`
 	Lost        int64  `json:"lost"`
+}
+
+// VerifyLetterTopic is a topic of dead letters.
+type VerifyLetterTopic struct {
+	Name string `json:"name"`
+	// ID is empty if there is no such topic, or the brokers do not tell.
+	ID string `json:"id"`
+	// Records counts what it holds, Foreign those that are no dead letters, DeadLetters the records that dead letters of the
+	// query's batches are of.
+	Records     int64 `json:"records"`
+	DeadLetters int64 `json:"deadLetters"`
+	Foreign     int64 `json:"foreign"`
 }
 
 // VerifyLetters is a table of dead letters: the newest batch in it, and how many it has of the query's.
@@ -201,10 +215,13 @@ func (v *Verify) WriteText(w io.Writer) error {
 
 // letters is how many dead letters there are, and where.
 func (v *Verify) letters() string {
-	if v.DeadLetters == 0 && v.DeadLettersFound == 0 || len(v.LetterTables) == 0 {
+	if v.DeadLetters == 0 && v.DeadLettersFound == 0 || len(v.LetterTables)+len(v.LetterTopics) == 0 {
 		return nonzero(v.DeadLetters)
 	}
 	var names []string
+	for _, t := range v.LetterTopics {
+		names = append(names, "topic "+printable(t.Name))
+	}
 	for _, t := range v.LetterTables {
 		names = append(names, printable(t.Name))
 	}

@@ -1,10 +1,11 @@
-// Package rig gives integration tests and benchmarks the real servers: Apache Kafka, an S3 server, a schema registry, and
-// DuckDB and PyIceberg as foreign readers. It drives the commands rig/kafka, rig/s3, rig/registry and rig/python, which
-// install what they run below .rig/ in the checkout and leave it running for the next test; `make rig-stop` ends it.
+// Package rig gives integration tests and benchmarks the real servers: Apache Kafka, servers that speak like S3, Google
+// Cloud Storage and Azure, a schema registry, and DuckDB and PyIceberg as foreign readers. It drives the commands rig/kafka,
+// rig/s3, rig/gcs, rig/azure, rig/registry and rig/python, which install what they run below .rig/ in the checkout and leave
+// it running for the next test; `make rig-stop` ends it.
 //
 // A server that cannot be started fails the test with what is missing; nothing is skipped. Tests of several processes
-// share one Kafka and one S3 server: each works on a topic or a folder of its own. Only NewCluster gives brokers that a
-// test may kill.
+// share one server of a kind: each works on a topic or a folder of its own. Only NewCluster gives brokers that a test may
+// kill.
 package rig
 
 import (

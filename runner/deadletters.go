@@ -118,6 +118,7 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 	if r.letters.forgets() {
 		if gone := r.letters.gone(LettersUUID(r.letters.place, r.identity)); gone != "" {
 			r.remark(gone)
+			r.noteLoss(r.letters, gone)
 		}
 		return nil
 	}
@@ -195,8 +196,11 @@ func (r *run) lettersOf(ctx context.Context, plan *batch.Plan) (*letters, error)
 // batch there.
 func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, replayed bool) error {
 	own, all := batch.DeadLetterResults(work.results)
-	if work.letters == nil || all.Count == 0 && !replayed {
+	switch {
+	case work.letters == nil:
 		return nil
+	case all.Count == 0 && !replayed:
+		return r.leaveLetters(ctx, plan, work.letters)
 	}
 	applied, err := r.commit(ctx, work.letters.sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: own,
 		TableUUID: work.letters.table.UUID, DeadLetters: &all, Accepted: r.identity.AcceptedLoss(work.letters.table.UUID)})
@@ -206,6 +210,20 @@ func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, r
 	work.letters.table.Applied = *applied
 	if r.letters != nil && r.letters.place == work.letters.place {
 		r.letters.table.Applied = *applied
+	}
+	return nil
+}
+
+// leaveLetters looks once more at the place that a batch without dead letters leaves alone. If the batch is there, another run
+// has read it under other settings, found dead letters among what are rows here, and may have died before its rows: to commit
+// ours would put those records in both tables.
+func (r *run) leaveLetters(ctx context.Context, plan *batch.Plan, l *letters) error {
+	table, err := l.sink.Table(ctx, r.queryID)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", l, err)
+	}
+	if table.UUID == l.table.UUID && table.Applied.Batch >= plan.Batch {
+		return overtaken(fmt.Sprintf("%s has batch %d, which this run was about to commit without any", l, table.Applied.Batch))
 	}
 	return nil
 }

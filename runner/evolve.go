@@ -58,11 +58,17 @@ func (r *run) readAs(ctx context.Context, plan *batch.Plan, value batch.Value, h
 		if err := r.readOnce(ctx, plan, value, headers, done); err != nil {
 			return err
 		}
-		unknown, err := batch.MergeUnknown(done.results)
+		apart := value.OnMalformed == batch.DeadLetterPolicy
+		unknown, err := batch.MergeUnknown(done.results, apart)
 		if err != nil || len(unknown) == 0 {
 			return err
 		}
-		if value, err = r.widen(value, batch.Fields(unknown)); err != nil {
+		if apart {
+			value, err = r.settle(value, headers, unknown)
+		} else {
+			value, err = r.widen(value, batch.Fields(unknown))
+		}
+		if err != nil {
 			return err
 		}
 		r.Reporter.Notice("records have fields that the schema lacks; they become columns, and the batch is read again", "batch", plan.Batch)
@@ -109,6 +115,26 @@ func (r *run) widen(value batch.Value, by []columns.Field) (batch.Value, error) 
 		err = &batch.Fault{Class: batch.BadRecords, Message: "records have fields that value.schema lacks and that cannot become columns: " + names(by),
 			Hint: "declare them in value.schema, or set value.onUnknownField to ignore or deadLetter; nothing of the batch is in the table, and the next run finishes it"}
 	}
+	return wider, err
+}
+
+// settle is widen where records that do not fit are dead letters: what the first of the plan have becomes columns, and the
+// batch is read a second time with these and no others. So the outcome follows from plan and records alone, however often
+// and by whomever the batch is carried out.
+func (r *run) settle(value batch.Value, headers bool, unknown []batch.Unknown) (batch.Value, error) {
+	decoder, err := r.NewDecoder(value, headers)
+	if err != nil {
+		return value, err
+	}
+	chosen, err := batch.Settle(unknown, decoder.Schema())
+	if err != nil {
+		return value, err
+	}
+	wider, err := r.Widening.Widen(value, batch.Fields(chosen))
+	if err == nil {
+		err = r.Widening.Bounded(wider)
+	}
+	wider.Closed = true
 	return wider, err
 }
 

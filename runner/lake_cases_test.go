@@ -39,9 +39,9 @@ func (w *lakeWorld) table(t *testing.T) *table.Table {
 func (w *lakeWorld) run(c *laketest.Catalog, change func(*runner.Query)) (*progress.Summary, *notices, error) {
 	q, said := w.query(c.Script)
 	q.Log.(*checkpoint.Log).Retain = 100
-	q.Sink = lakeSink{lakesink.New(c, lakesink.Options{Table: "db.orders", Catalog: "test"})}
+	q.Sink = lakeSink{lakesink.New(c, lakesink.Options{Table: "db.orders", Catalog: "test", Now: w.clock})}
 	q.DeadLetters = func(place batch.LetterPlace) runner.Sink {
-		return lakeSink{lakesink.New(c, lakesink.Options{Table: place.Name, Catalog: "test"})}
+		return lakeSink{lakesink.New(c, lakesink.Options{Table: place.Name, Catalog: "test", Now: w.clock})}
 	}
 	if change != nil {
 		change(q)

@@ -336,3 +336,43 @@ func TestATableOfDeadLettersThatIsGoneReplacedOrRolledBackIsRefused(t *testing.T
 		}
 	}
 }
+
+// A run without dead letters sleeps. Meanwhile the table is altered, so that another run finishes its batch under the job of
+// now, with dead letters, and dies before it commits the rows; then the table is altered back. The sleeper's rows would be in
+// both tables.
+func TestASleeperWithoutDeadLettersDoesNotAddRowsThatAreDeadLetters(t *testing.T) {
+	w := newLakeWorld(t)
+	w.value = func(partition int32, offset int64) []byte {
+		return fmt.Appendf(nil, `{"p":%d,"o":%d}`, partition, offset)
+	}
+	w.mutate = whole(letting)
+	h := &halt{name: "before create data", paused: make(chan string, 1), resume: make(chan struct{})}
+	sleeper := w.sleeper(h)
+	done := make(chan error, 1)
+	go func() {
+		_, err := sleeper.Run(context.Background())
+		done <- err
+	}()
+	<-h.paused
+	was := w.table(t).Schema().ID
+	w.alterSoThatPlansFail(t)
+	strict := letting
+	strict.Schema = "q INT NOT NULL"
+	w.mutate = whole(strict)
+	w.dieBefore(t, "commit db.orders snapshot")
+	if w.lettersIn(t, "ops.dead") == 0 {
+		t.Fatal("the other run had no dead letters")
+	}
+	if _, _, err := w.catalog.CommitTable(t.Context(), catalog.ToIdentifier("db.orders"), nil, []table.Update{table.NewSetCurrentSchemaUpdate(was)}); err != nil {
+		t.Fatal(err)
+	}
+	close(h.resume)
+	if outcome := <-done; batch.ClassOf(outcome) != batch.Fenced {
+		t.Errorf("the sleeper was told %v, want that another run is active", outcome)
+	}
+	if rows := w.rows(t); rows != 0 {
+		t.Errorf("%d of %d dead letters are rows besides", rows, w.lettersIn(t, "ops.dead"))
+	}
+	w.mutate = whole(letting)
+	w.refuses(t, batch.Inconsistent, nil, "ops.dead has", "this run has 0", "roll ops.dead back")
+}

@@ -37,6 +37,8 @@ type lakeWorld struct {
 	value func(partition int32, offset int64) []byte
 	// dead are folders that dead letters may go to, by name; nil for none.
 	dead map[string]deadFolder
+	// clock, if set, is that of the host.
+	clock func() time.Time
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -70,7 +72,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	sinks := map[string]*lakesink.Iceberg{}
 	for _, name := range append(lakeLetters, "db.orders") {
 		sinks[name] = lakesink.New(tables, lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1,
-			Sleep: func(context.Context, time.Duration) error { return nil }})
+			Sleep: func(context.Context, time.Duration) error { return nil }, Now: w.clock})
 	}
 	ice := sinks["db.orders"]
 	q := &runner.Query{
@@ -84,6 +86,9 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	}
 	if w.dead != nil {
 		q.DeadLetters = deadSinks(w.dead, s)
+	}
+	if w.clock != nil {
+		q.Now = w.clock
 	}
 	if w.mutate != nil {
 		w.mutate(q)

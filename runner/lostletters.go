@@ -94,6 +94,12 @@ func (r *run) usedLetters() (places []batch.LetterPlace) {
 
 // acceptLoss notes the decision about one place in the identity that this run goes by.
 func (r *run) acceptLoss(l *letters, found error) {
+	r.noteLoss(l, found.Error())
+	r.remark("going on without the dead letters that were lost, as chosen with " + lostLettersOption + ": " + found.Error())
+}
+
+// noteLoss puts what became of a place into the identity that this run goes by.
+func (r *run) noteLoss(l *letters, found string) {
 	uuid, lost := LettersUUID(l.place, r.identity), maps.Clone(r.identity.LostLetters)
 	if lost == nil {
 		lost = map[string]batch.LostLetters{}
@@ -102,9 +108,8 @@ func (r *run) acceptLoss(l *letters, found error) {
 	if l.table.Exists && l.table.UUID == uuid {
 		decision.Batch, decision.Snapshot = l.table.Applied.Batch, l.table.Applied.Snapshot
 	}
-	lost[uuid] = batch.LostLetters{Place: l.place.String(), Found: found.Error(), Acceptance: decision}
+	lost[uuid] = batch.LostLetters{Place: l.place.String(), Found: found, Acceptance: decision}
 	decided := *r.identity
 	decided.LostLetters = lost
 	r.identity, r.unsigned = &decided, true
-	r.remark("going on without the dead letters that were lost, as chosen with " + lostLettersOption + ": " + found.Error())
 }

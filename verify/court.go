@@ -36,6 +36,9 @@ type court struct {
 
 	// letters are the tables of dead letters that could be read.
 	letters []*letterTable
+	// topics are those of dead letters that were read, unreadTopics the names of the others.
+	topics       []*letterTopic
+	unreadTopics []string
 
 	files []dataFile
 	// rows are in the table; masked are in its files and hidden by delete files; removed were deleted by others.

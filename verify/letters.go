@@ -56,17 +56,28 @@ type letterTable struct {
 	damaged bool
 }
 
-// lettersAccepted says whether somebody has decided to go on without dead letters that a place has lost.
+// lettersAccepted says whether the query has gone on without dead letters that a place has lost: by somebody's decision, or
+// since the place was a topic.
 func (c *court) lettersAccepted() bool { return c.Identity != nil && len(c.Identity.LostLetters) > 0 }
 
 // lostLetters is the limit of those dead letters: which places, and how they were found.
 func (c *court) lostLetters() Limit {
-	var found []string
+	var decided, deleted []string
 	for _, uuid := range slices.Sorted(maps.Keys(c.Identity.LostLetters)) {
-		found = append(found, c.Identity.LostLetters[uuid].Found)
+		if lost := c.Identity.LostLetters[uuid]; batch.ParseLetterPlace(lost.Place).Kind == batch.InTopic {
+			deleted = append(deleted, lost.Found)
+		} else {
+			decided = append(decided, lost.Found)
+		}
 	}
-	return Limit{Kind: LossAccepted, Why: "somebody decided to go on without dead letters that were lost (--lost-dead-letters accept), according to the identity of the query: " + strings.Join(found, "; "),
-		Todo: "nothing if they were meant to stay gone"}
+	var why []string
+	if len(decided) > 0 {
+		why = append(why, "somebody decided to go on without dead letters that were lost (--lost-dead-letters accept), according to the identity of the query: "+strings.Join(decided, "; "))
+	}
+	if len(deleted) > 0 {
+		why = append(why, "a query goes on without the dead letters of a topic that was deleted, and its identity says: "+strings.Join(deleted, "; "))
+	}
+	return Limit{Kind: LossAccepted, Why: strings.Join(why, "; "), Todo: "nothing if they were meant to stay gone"}
 }
 
 // readLetters reads the tables of dead letters, after the table of the rows: of what was added since, nothing counts.
@@ -228,7 +239,7 @@ func (l *letterTable) untouched() bool {
 
 // weighLetters gathers the dead letters of one partition, if those of its only query were read.
 func (c *court) weighLetters(k *partitionCase) {
-	if len(k.claims) != 1 || k.claims[0].ledger.Query != c.Query || len(c.letters) == 0 {
+	if len(k.claims) != 1 || k.claims[0].ledger.Query != c.Query || len(c.letters)+len(c.topics) == 0 {
 		return
 	}
 	k.letters, k.lettersWhole = newTally(2), true
@@ -237,6 +248,7 @@ func (c *court) weighLetters(k *partitionCase) {
 		k.lettersWhole = k.lettersWhole && l.untouched()
 	}
 	k.line.DeadLettersFound = k.letters.rows
+	c.weighTopics(k)
 }
 
 // judgeLetters compares the dead letters of a partition with what the ledger counts, and with the rows.
@@ -245,9 +257,9 @@ func (c *court) judgeLetters(k *partitionCase) {
 		return
 	}
 	says := k.claims[0].account.DeadLetters
-	switch found := k.letters.rows; {
-	case found > says:
-		c.badLetters(k, Problem{Kind: DeadLettersUnexpected, Count: found - says, What: fmt.Sprintf("%s has %s more than were counted", k, count(found-says, "dead letter"))})
+	switch found, inTables := k.line.DeadLettersFound, k.letters.rows; {
+	case inTables > says:
+		c.badLetters(k, Problem{Kind: DeadLettersUnexpected, Count: inTables - says, What: fmt.Sprintf("%s has %s more than were counted", k, count(inTables-says, "dead letter"))})
 	case found < says && c.lettersAccepted():
 		k.line.Verdict = worse(k.line.Verdict, Unproven)
 		l := c.lostLetters()
@@ -256,7 +268,7 @@ func (c *court) judgeLetters(k *partitionCase) {
 	case found < says && !k.lettersWhole:
 		k.line.Verdict = worse(k.line.Verdict, Unproven)
 		c.limit(Limit{Kind: DeadLettersOnly, What: fmt.Sprintf("what became of %s of %s", count(says-found, "dead letter"), k),
-			Why: "somebody has removed dead letters, or the history that would tell has expired"})
+			Why: c.removedWhy()})
 	case found < says:
 		c.badLetters(k, Problem{Kind: DeadLettersMissing, Count: says - found, What: fmt.Sprintf("%s lacks %s", k, count(says-found, "dead letter"))})
 	}
@@ -269,11 +281,22 @@ func (c *court) judgeLetters(k *partitionCase) {
 	}
 }
 
+// removedWhy says why dead letters may be lacking.
+func (c *court) removedWhy() string {
+	if len(c.unreadTopics) > 0 {
+		return "they may be in topic " + strings.Join(c.unreadTopics, ", ") + ", which was not read"
+	}
+	if len(c.topics) > 0 {
+		return "a topic or a table of dead letters does not have all that it had"
+	}
+	return "somebody has removed dead letters, or the history that would tell has expired"
+}
+
 // badLetters finishes a problem with the dead letters of a partition.
 func (c *court) badLetters(k *partitionCase, p Problem) {
 	k.line.Verdict = Broken
 	p.Query = c.Query
-	p.Evidence = fmt.Sprintf("the ledger of the rows counts %s, %d of them replayed; %s has %d", count(k.claims[0].account.DeadLetters, "dead letter"), k.line.Replayed, c.letterNames(), k.letters.rows)
+	p.Evidence = fmt.Sprintf("the ledger of the rows counts %s, %d of them replayed; %s has %d", count(k.claims[0].account.DeadLetters, "dead letter"), k.line.Replayed, c.letterNames(), k.line.DeadLettersFound)
 	if len(p.Offsets) > 0 {
 		p.Evidence += "; offsets " + spansText(p.Offsets)
 	}
@@ -285,6 +308,9 @@ func (c *court) letterNames() string {
 	var names []string
 	for _, l := range c.letters {
 		names = append(names, l.name)
+	}
+	for _, l := range c.topics {
+		names = append(names, "topic "+l.name)
 	}
 	return strings.Join(names, ", ")
 }

@@ -67,6 +67,8 @@ type Report struct {
 	Queries []Query `json:"queries"`
 	// LetterTables are the tables of dead letters that were read.
 	LetterTables []LetterTable `json:"letterTables,omitempty"`
+	// LetterTopics are the topics of dead letters that were read.
+	LetterTopics []LetterTopic `json:"letterTopics,omitempty"`
 	Partitions   []Partition   `json:"partitions"`
 	// Foreign counts the rows of each topic that no ledger covers.
 	Foreign map[string]int64 `json:"foreign,omitempty"`
@@ -88,6 +90,18 @@ type LetterTable struct {
 	Snapshot    int64 `json:"snapshot"`
 	Batch       int64 `json:"batch"`
 	DeadLetters int64 `json:"deadLetters"`
+}
+
+// LetterTopic is a topic of dead letters.
+type LetterTopic struct {
+	Name string `json:"name"`
+	// ID is empty if there is no such topic, or the brokers do not tell.
+	ID string `json:"id"`
+	// Records counts what it holds, Foreign those that are no dead letters. DeadLetters counts the records that dead letters
+	// of the query's batches are of, each once however often it is there.
+	Records     int64 `json:"records"`
+	DeadLetters int64 `json:"deadLetters"`
+	Foreign     int64 `json:"foreign"`
 }
 
 // Query is one ledger of the table.

@@ -155,6 +155,7 @@ func (w *kafkaScan) block(found []int64) error {
 		lost := roaring64.AndNot(b, w.ever.level(i))
 		if w.letters != nil {
 			lost.AndNot(w.letters.level(0))
+			lost.AndNot(w.inTopics)
 		}
 		n := int64(lost.GetCardinality())
 		if i < s.counted {

@@ -29,6 +29,9 @@ type Options struct {
 	// (LetterTables). One that is not there is catalog.ErrNoSuchTable or ErrNoSuchNamespace. Without any, dead letters are
 	// compared by their number alone.
 	DeadLetters map[string]func(context.Context) (*table.Table, error)
+	// LetterTopics read the topics that dead letters of Query went to, by name: all of them, if Identity names them
+	// (LetterPlaces); nil for one that is not to be read, of which the report says so.
+	LetterTopics map[string]ReadTopic
 	// Columns are the columns that place a row. The default is what sluice writes: DecodedColumns where the table has
 	// them, else RawColumns.
 	Columns Columns
@@ -93,6 +96,9 @@ func (c *court) hear(ctx context.Context, load func(context.Context) (*table.Tab
 		return err
 	}
 	if err := c.readLetters(ctx); err != nil {
+		return err
+	}
+	if err := c.readTopics(ctx); err != nil {
 		return err
 	}
 	all := c.cases()
@@ -251,6 +257,7 @@ func (c *court) closeLimits() {
 	if c.Checkpoint == nil {
 		c.limit(Limit{Kind: NoCheckpoint, What: "that the checkpoint agrees with the table", Why: "none was given"})
 	}
+	c.tellUnread()
 	var shared []string
 	for _, tp := range slices.SortedFunc(maps.Keys(c.coverage), offsets.Compare) {
 		if c.coverage[tp].depth() > 1 {

@@ -33,6 +33,8 @@ type partitionCase struct {
 	// letters are the dead letters that were found, nil if nobody could look; lettersWhole says that nobody removed any.
 	letters      *tally
 	lettersWhole bool
+	// inTopics are the records whose dead letters are in a topic and in no table; nil if nobody could look.
+	inTopics *roaring64.Bitmap
 }
 
 // kafkaWord is what Kafka says of a partition: records that are no rows.

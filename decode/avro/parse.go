@@ -262,10 +262,12 @@ func (s *scope) enum(v map[string]any, at place) (*node, error) {
 	if list, _ := v["symbols"].([]any); len(n.symbols) == 0 || len(list) != len(n.symbols) {
 		return nil, at.wrong("the enum %s has no list of symbols", n.name)
 	}
-	for i, symbol := range n.symbols {
-		if slices.Contains(n.symbols[:i], symbol) {
+	seen := map[string]bool{}
+	for _, symbol := range n.symbols {
+		if seen[symbol] {
 			return nil, at.wrong("the enum %s has the symbol %s twice", n.name, symbol)
 		}
+		seen[symbol] = true
 	}
 	return n, nil
 }

@@ -151,7 +151,22 @@ func (p *Parser) value(n *node, a *columns.Array) bool {
 			return true
 		}
 	}
+	if n.reads == readsNumber && c == '"' && !p.single && p.holdsNumber() {
+		return p.fail(malformed.WrongType, p.i, "a string where %s should be; with value.json.numbersInText it is the number in it", typeName(n.typ))
+	}
 	return p.other(c, typeName(n.typ))
+}
+
+// holdsNumber says whether the string that is next is a number to the letter.
+func (p *Parser) holdsNumber() bool {
+	again := scanner{b: p.b, i: p.i}
+	text, escaped, ok := again.quoted()
+	if !ok || escaped {
+		return false
+	}
+	number := scanner{b: text}
+	_, ok = number.numeral()
+	return ok && number.i == len(text)
 }
 
 // numeric reads a number, or a string that holds one.

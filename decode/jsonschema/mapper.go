@@ -21,12 +21,18 @@ type mapper struct {
 	masking []*node
 	// uniting is the schema whose alternatives, elements or values are being united.
 	uniting *node
-	// work counts schemas that were looked at: a few may refer to each other in very many ways.
-	work int
+	// work counts schemas that were looked at: a few may refer to each other in very many ways. compared counts pairs of
+	// fields of alternatives.
+	work, compared int
 }
 
 const (
 	mostWork = 100_000
+	// many is how many schemas at one place count as one more that was looked at, each time that they are gone through.
+	many         = 64
+	mostCompared = 50_000_000
+	// mostProperties bounds the columns of one object, as other formats bound them.
+	mostProperties = 10_000
 	// mostAround bounds places within each other: a schema in DDL is nested no deeper than 100.
 	mostAround = 95
 	// mostProblems bounds an error.
@@ -119,7 +125,7 @@ func shown(r rune) rune {
 
 // flatten adds a schema to a level.
 func (m *mapper) flatten(l *level, n *node, path string) {
-	if m.work++; m.work > mostWork {
+	if m.work += 1 + len(l.visited)/many; m.work > mostWork {
 		l.never = true
 		return
 	}
@@ -205,7 +211,7 @@ func (m *mapper) level(l *level, path string) result {
 	case l.recursive != nil:
 		return result{nullable: true, unknown: "is recursive, and a table is not: it holds what is at " + safe(l.recursive.where()) + " again"}
 	case m.work > mostWork:
-		return result{unknown: fmt.Sprintf("is part of more than %d combinations of schemas", mostWork)}
+		return result{unknown: tooMuch}
 	case l.never || mask&^maskNull == 0:
 		return result{nothing: true, nullable: mask&maskNull != 0}
 	}
@@ -215,9 +221,14 @@ func (m *mapper) level(l *level, path string) result {
 	} else {
 		r = m.concrete(l, mask, path)
 	}
+	if m.work > mostWork {
+		return result{unknown: tooMuch}
+	}
 	r.nullable = mask&maskNull != 0
 	return r
 }
+
+var tooMuch = fmt.Sprintf("is part of more than %d combinations of schemas", mostWork)
 
 // variants unites what the alternatives of a level are. Each is what holds for all and one alternative: alternatives of
 // several groups are not combined, since a column of one variant is in the union whatever the others have; but a variant
@@ -232,6 +243,7 @@ func (m *mapper) variants(l *level, mask mask, path string) result {
 			}
 		}
 		for _, alternative := range g.alternatives {
+			m.work += len(l.parts) / many
 			v := &level{parts: slices.Clone(l.parts), visited: slices.Clone(l.visited), within: mask}
 			m.flatten(v, alternative, path)
 			r := m.level(v, path)

@@ -68,6 +68,9 @@ func (m *mapper) object(l *level, path string) result {
 	if len(properties) == 0 {
 		return m.mapping(l.parts, path)
 	}
+	if len(properties) > mostProperties {
+		return result{unknown: fmt.Sprintf("has more than %d properties", mostProperties)}
+	}
 	var fields []columns.Field
 	seen := map[string]string{}
 	for _, p := range properties {
@@ -106,6 +109,7 @@ func byCase(a, b string) string {
 // the names that are required.
 func propertiesOf(parts []*node) (properties []property, required map[string]bool) {
 	required = map[string]bool{}
+	known := map[string]int{}
 	for _, n := range parts {
 		for _, r := range n.list("required") {
 			required[r.text] = true
@@ -115,9 +119,10 @@ func propertiesOf(parts []*node) (properties []property, required map[string]boo
 			continue
 		}
 		for i, name := range by.names {
-			at := slices.IndexFunc(properties, func(p property) bool { return p.name == name })
-			if at < 0 {
+			at, again := known[name]
+			if !again {
 				at = len(properties)
+				known[name] = at
 				properties = append(properties, property{name: name})
 			}
 			properties[at].schemas = append(properties[at].schemas, by.members[i])

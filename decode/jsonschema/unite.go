@@ -99,6 +99,10 @@ func digits(t columns.Type) (whole, scale int, ok bool) {
 
 // uniteFields has the fields of both; one that only one has, or that only one requires, is optional.
 func (m *mapper) uniteFields(a, b []columns.Field, path string) []columns.Field {
+	if m.compared += len(a)*len(b) + len(a); m.compared > mostCompared {
+		m.work = mostWork + 1 // which is told where the level ends
+		return a
+	}
 	fields := slices.Clone(a)
 	for i := range fields {
 		f := &fields[i]

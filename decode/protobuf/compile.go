@@ -21,6 +21,9 @@ type Options struct {
 	// called as the record is read, which may turn out to be malformed afterwards. Fields that the message has and the
 	// columns lack are not told of: Parser.Unknown lists them.
 	Unknown func(parent string, number int32, value []byte) bool
+	// RefuseUnfit makes a record malformed (unknown) that has a field which the columns lack and no column can take, since
+	// its message holds itself. Parser.Unknown does not list such fields.
+	RefuseUnfit bool
 }
 
 const (
@@ -55,7 +58,7 @@ func Compile(m *Message, to columns.Schema, o Options) (*Parser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Parser{schema: to, root: root, limit: o.MaxDepth, cut: o.CutFractions, unknown: o.Unknown, new: difference(m.descriptor, to)}, nil
+	return &Parser{refuseUnfit: o.RefuseUnfit, schema: to, root: root, limit: o.MaxDepth, cut: o.CutFractions, unknown: o.Unknown, new: difference(m.descriptor, to)}, nil
 }
 
 // node is a message as the parser needs it, at one place in the columns. Since no message holds itself, at most one
@@ -127,6 +130,8 @@ type field struct {
 	quick quick
 	// implicit says that a value and its absence are the same where the value is zero.
 	implicit bool
+	// unfit says that no column can take it, lacking that the message has no field for the column.
+	unfit, lacking bool
 	// oneof is the index in node.members, -1 for fields of none.
 	oneof  int16
 	number uint64
@@ -179,7 +184,7 @@ func compileMessage(m protoreflect.MessageDescriptor, to []columns.Field, path s
 	}
 	for i := range m.Fields().Len() {
 		if fd := m.Fields().Get(i); !wanted[fd.Name()] {
-			n.fields = append(n.fields, field{name: string(fd.Name()), number: uint64(fd.Number()), oneof: oneofOf(fd)})
+			n.fields = append(n.fields, field{name: string(fd.Name()), number: uint64(fd.Number()), oneof: oneofOf(fd), unfit: unfit(m, fd)})
 		}
 	}
 	n.index()
@@ -229,7 +234,7 @@ func (n *node) find(number uint64) int {
 func compileField(f *field, fd protoreflect.FieldDescriptor, to *columns.Field, path string) error {
 	f.name, f.column, f.value, f.oneof, f.leaves = to.Name, &to.Type, &to.Type, -1, 1
 	if fd == nil {
-		f.leaves = to.Type.Weight()
+		f.leaves, f.lacking = to.Type.Weight(), true
 		if to.Required {
 			return fmt.Errorf("protobuf: column %s is required, and the message has no field of the name", path)
 		}

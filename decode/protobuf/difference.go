@@ -17,8 +17,7 @@ func difference(m protoreflect.MessageDescriptor, to []columns.Field) []columns.
 		fd := m.Fields().Get(i)
 		column := have[string(fd.Name())]
 		if column == nil {
-			s := shaping{inside: []protoreflect.FullName{m.FullName()}}
-			if t, err := s.field(fd, string(fd.Name())); err == nil {
+			if t, err := typeOf(m, fd); err == nil {
 				new = append(new, columns.Field{Name: string(fd.Name()), Type: t, Doc: comment(fd)})
 			}
 			continue
@@ -28,6 +27,33 @@ func difference(m protoreflect.MessageDescriptor, to []columns.Field) []columns.
 		}
 	}
 	return new
+}
+
+// typeOf is the type of a column for a field of m.
+func typeOf(m protoreflect.MessageDescriptor, fd protoreflect.FieldDescriptor) (columns.Type, error) {
+	s := shaping{inside: []protoreflect.FullName{m.FullName()}}
+	return s.field(fd, string(fd.Name()))
+}
+
+// unfit says whether no column can take a field of m.
+func unfit(m protoreflect.MessageDescriptor, fd protoreflect.FieldDescriptor) bool {
+	_, err := typeOf(m, fd)
+	return err != nil
+}
+
+// Absent are the paths of the columns that the message has no field for, so that they are null in every row.
+func (p *Parser) Absent() []string { return p.root.absent() }
+
+func (n *node) absent() (paths []string) {
+	for i := range n.fields[:n.width] {
+		switch f := &n.fields[i]; {
+		case f.lacking:
+			paths = append(paths, join(n.path, f.name))
+		case f.node != nil && f.node.known == knownNot:
+			paths = append(paths, f.node.absent()...)
+		}
+	}
+	return paths
 }
 
 // differenceInside is a type that holds what is new inside of a column.

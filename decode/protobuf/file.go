@@ -24,16 +24,23 @@ type File struct {
 
 // Parse reads a .proto text with those that it imports: files has the texts by the path under which they are imported, main
 // is one of the paths. proto2, proto3 and edition 2023 are understood. What protoc and the Confluent registry know by
-// themselves needs no text: google/protobuf, google/type, confluent.
+// themselves needs no text: google/protobuf, google/type, confluent. Texts of more than 4 MiB together, and brackets more than
+// 100 deep, are refused; comments are not read where a line has more than 8 KiB.
 func Parse(files map[string]string, main string) (*File, error) {
 	if _, ok := files[main]; !ok {
 		return nil, fmt.Errorf("protobuf: there is no text for %s", main)
+	}
+	comments, err := bounded(files)
+	if err != nil {
+		return nil, err
 	}
 	accessor := protocompile.SourceAccessorFromMap(withBuiltin(files))
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: accessor}),
 		MaxParallelism: 1,
-		SourceInfoMode: protocompile.SourceInfoStandard,
+	}
+	if comments {
+		compiler.SourceInfoMode = protocompile.SourceInfoStandard
 	}
 	linked, err := compiler.Compile(context.Background(), main)
 	if err != nil {

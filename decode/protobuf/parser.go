@@ -12,12 +12,14 @@ import (
 
 // Parser reads records of one message. It is used by one goroutine.
 type Parser struct {
-	schema  columns.Schema
-	new     []columns.Field
-	root    *node
-	limit   int
-	cut     bool
-	unknown func(parent string, number int32, value []byte) bool
+	schema columns.Schema
+	new    []columns.Field
+	root   *node
+	limit  int
+	cut    bool
+	// refuseUnfit is Options.RefuseUnfit.
+	refuseUnfit bool
+	unknown     func(parent string, number int32, value []byte) bool
 
 	// b is the record in hand, i where the parser is in it, depth how many messages it is in.
 	b        []byte
@@ -215,6 +217,9 @@ func (p *Parser) field(n *node, f *field, a []columns.Array, k int, tag uint64, 
 		return p.entry(f, &a[k], w, until)
 	case shapePart:
 		return p.part(n, f, w, until)
+	}
+	if f.unfit && p.refuseUnfit {
+		return p.fail(malformed.Unknown, p.i, "the columns have no such field, and none can take it: its message holds itself")
 	}
 	return p.skip(f.number, w, until)
 }

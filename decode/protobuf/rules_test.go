@@ -4,11 +4,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/big"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/columns"
 	"sluice/decode/malformed"
@@ -236,62 +233,5 @@ func becomes(p *protobuf.Parser, dst []columns.Array, record []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	return shownRow(p.Schema(), dst, dst[0].Len-1)
-}
-
-func shownRow(schema []columns.Field, arrays []columns.Array, row int) string {
-	var parts []string
-	for i := range schema {
-		parts = append(parts, schema[i].Name+": "+shown(&schema[i].Type, &arrays[i], row))
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-func shown(t *columns.Type, a *columns.Array, i int) string {
-	switch v := sorted(rowtest.Value(t, a, i)).(type) {
-	case nil:
-		return "null"
-	case *big.Int:
-		return new(big.Rat).SetFrac(v, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)).FloatString(t.Scale)
-	case string:
-		return strconv.Quote(v)
-	case []byte:
-		return "0x" + hex.EncodeToString(v)
-	case int32:
-		if t.Kind == columns.Date {
-			return time.Unix(int64(v)*86400, 0).UTC().Format(time.DateOnly)
-		}
-		return fmt.Sprint(v)
-	case int64:
-		switch t.Kind {
-		case columns.Time:
-			return time.UnixMicro(v).UTC().Format("15:04:05.000000")
-		case columns.TimestampTZ:
-			return time.UnixMicro(v).UTC().Format("2006-01-02T15:04:05.000000Z")
-		case columns.Timestamp:
-			return time.UnixMicro(v).UTC().Format("2006-01-02T15:04:05.000000")
-		}
-		return fmt.Sprint(v)
-	case []any:
-		if t.Kind == columns.Struct {
-			return shownRow(t.Fields, a.Children, i)
-		}
-	default:
-		if t.Kind != columns.Map {
-			return fmt.Sprint(v)
-		}
-	}
-	var items []string
-	for from, until := a.Span(i); from < until; from++ {
-		if t.Kind == columns.List {
-			items = append(items, shown(&t.Fields[0].Type, &a.Children[0], from))
-			continue
-		}
-		pair := a.Children[0].Children
-		items = append(items, shown(&t.Fields[0].Type, &pair[0], from)+": "+shown(&t.Fields[1].Type, &pair[1], from))
-	}
-	if t.Kind == columns.List {
-		return "[" + strings.Join(items, ", ") + "]"
-	}
-	return "{" + strings.Join(items, ", ") + "}"
+	return rowtest.ShownRow(p.Schema(), dst, dst[0].Len-1)
 }

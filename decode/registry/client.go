@@ -62,7 +62,8 @@ type Options struct {
 	Properties map[string]string
 	// Lookup bounds how long one lookup may take, with its references and retries. 2 minutes if 0.
 	Lookup time.Duration
-	// MaxBytes bounds an answer, and a schema with all its references. 16 MiB if 0.
+	// MaxBytes bounds an answer, and a schema with all its references: making columns of it takes many times as much. 4 MiB
+	// if 0; registries take 1 MiB as a rule.
 	MaxBytes int64
 	// UserAgent is how the client names itself to the registry; sluice if empty.
 	UserAgent string
@@ -103,7 +104,7 @@ func New(o Options) (*Client, error) {
 	c := &Client{
 		settings:  s,
 		lookup:    cmp.Or(o.Lookup, 2*time.Minute),
-		maxBytes:  cmp.Or(o.MaxBytes, 16<<20),
+		maxBytes:  cmp.Or(o.MaxBytes, 4<<20),
 		userAgent: cmp.Or(o.UserAgent, "sluice"),
 		schemas:   map[ID]*Schema{},
 		versions:  map[string]*answer{},
@@ -135,6 +136,9 @@ func (c *Client) Schema(ctx context.Context, id ID) (*Schema, error) {
 			return s, nil
 		}
 		a, err := c.get(ctx, path, wantedSchema(id))
+		if err == nil && !id.byGUID && a.ID != 0 && a.ID != id.number {
+			err = c.another(fmt.Sprintf("schema %d", a.ID), wantedSchema(id))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -158,6 +162,11 @@ func (c *Client) Latest(ctx context.Context, subject string) (*Schema, error) {
 		a.Subject = cmp.Or(a.Subject, subject)
 		return c.complete(ctx, Number(a.ID), a)
 	})
+}
+
+// another is the fault of a server, or of a cache before it, that answers with something else than what it was asked for.
+func (c *Client) another(what string, want wanted) error {
+	return c.explain(&refusal{from: c.settings.endpoints[c.answering.Load()], what: "answers with " + what + " instead"}, want)
 }
 
 // Subject is the subject under which the schemas of a topic's values, or keys, are registered, by the default of

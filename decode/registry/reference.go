@@ -15,6 +15,7 @@ import (
 const (
 	maxReferences = 1000
 	maxDepth      = 50
+	maxName       = 1000 // bytes of a name or a subject, which errors show
 )
 
 const wrongReference = "Register the schema that is missing again, under the same subject and version, or the one that refers to it with other references."
@@ -60,6 +61,8 @@ func (w *walk) step(ctx context.Context, r referenceAnswer) error {
 	switch {
 	case r.Name == "" || r.Subject == "":
 		return w.refuse("a reference has no name or no subject", here)
+	case len(r.Name) > maxName || len(r.Subject) > maxName:
+		return w.refuse(fmt.Sprintf("a reference has a name or a subject of more than %d bytes", maxName), "…")
 	case slices.Contains(w.above, here):
 		return w.refuse("the references go round in a circle", here)
 	case w.seen[r.Name]:
@@ -101,6 +104,9 @@ func (c *Client) version(ctx context.Context, path string, r referenceAnswer, wa
 		return a, nil
 	}
 	a, err := c.get(ctx, path, want)
+	if err == nil && r.Version > 0 && a.Version != 0 && a.Version != r.Version {
+		err = c.another(fmt.Sprintf("version %d", a.Version), want)
+	}
 	if err != nil {
 		return nil, err
 	}

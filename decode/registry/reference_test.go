@@ -131,10 +131,16 @@ func TestReferencesThatCannotBeFollowedAreRefused(t *testing.T) {
 			f.add(1, "a-value", 1, Avro, "a", references...)
 			f.add(2, "b", 1, Avro, "b")
 		}, "more than 1000 references"},
+		"long name":    {func(f *fake) { f.add(1, "a-value", 1, Avro, "a", strings.Repeat("N", 1001)+"=b@1") }, "of more than 1000 bytes: …"},
+		"long subject": {func(f *fake) { f.add(1, "a-value", 1, Avro, "a", "N="+strings.Repeat("b", 1001)+"@1") }, "of more than 1000 bytes: …"},
+		"another version": {func(f *fake) {
+			f.add(1, "a-value", 1, Avro, "a", "B=b@1")
+			f.put("/subjects/b/versions/1?deleted=true", map[string]any{"schema": "b", "version": 2})
+		}, "http://r:8081 answers with version 2 instead"},
 		"large": {func(f *fake) {
-			f.add(1, "a-value", 1, Avro, strings.Repeat("a", 9<<20), "B=b@1")
-			f.add(2, "b", 1, Avro, strings.Repeat("b", 9<<20))
-		}, "has more than 16777216 bytes with its references"},
+			f.add(1, "a-value", 1, Avro, strings.Repeat("a", 3<<20), "B=b@1")
+			f.add(2, "b", 1, Avro, strings.Repeat("b", 3<<20))
+		}, "has more than 4194304 bytes with its references"},
 	} {
 		f := newFake(t)
 		c.schemas(f)

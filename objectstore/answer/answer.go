@@ -5,16 +5,22 @@ package answer
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 )
 
-// CauseFirst makes an answer of S3 say first what it is: the SDK's own text begins with the request's ids, after which
+// CauseFirst makes an answer of S3, or of Azure, say first what it is: the SDK's own text begins with the request's ids, after which
 // few people read on. The ids stay, at the end, for the store's operators ask for them. Errors without a
 // code of S3's, such as a refused connection, are returned as they are; what was wrapped stays so.
 func CauseFirst(err error) error {
+	var azure *azcore.ResponseError
+	if errors.As(err, &azure) {
+		return &reworded{err, strings.Replace(err.Error(), azure.Error(), azureText(azure), 1)}
+	}
 	var operation *smithy.OperationError
 	var api smithy.APIError
 	if !errors.As(err, &operation) || !errors.As(err, &api) {
@@ -25,6 +31,24 @@ func CauseFirst(err error) error {
 		cause += ": " + message
 	}
 	return &reworded{err, strings.Replace(err.Error(), operation.Error(), cause+" ("+requestText(operation)+")", 1)}
+}
+
+// azureText is one line instead of the SDK's dump of request and answer.
+func azureText(answered *azcore.ResponseError) string {
+	text := answered.ErrorCode
+	if text == "" {
+		text = http.StatusText(answered.StatusCode)
+	}
+	request := fmt.Sprintf("HTTP %d", answered.StatusCode)
+	if r := answered.RawResponse; r != nil {
+		if r.Request != nil {
+			request = "Azure " + r.Request.Method + ", " + request
+		}
+		if id := r.Header.Get("x-ms-request-id"); id != "" {
+			request += ", request " + id
+		}
+	}
+	return text + " (" + request + ")"
 }
 
 // requestText names the request that was answered.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
@@ -42,9 +43,16 @@ func Of(err error) Kind {
 	if missing := (*credentialsError)(nil); errors.As(err, &missing) {
 		return NoCredentials
 	}
+	var azure *azcore.ResponseError
+	if errors.As(err, &azure) {
+		return ofAzure(azure)
+	}
 	var api interface{ ErrorCode() string } // of every AWS service
 	if errors.As(err, &api) {
 		if kind, ok := s3Codes[api.ErrorCode()]; ok {
+			return kind
+		}
+		if kind, ok := googleReasons[api.ErrorCode()]; ok {
 			return kind
 		}
 		if strings.HasPrefix(api.ErrorCode(), "KMS.") { // the bucket's key is disabled, gone, or not for us
@@ -61,7 +69,8 @@ func Of(err error) Kind {
 // s3Codes is what the codes mean that the HTTP status does not tell, or not everywhere. Those of refused credentials and
 // permissions come with 400, 401, 403 and, from versitygw, 404 for an unknown access key.
 var s3Codes = map[string]Kind{
-	"NoSuchKey": NotFound, "PreconditionFailed": Conflict, "NotImplemented": NoConditions,
+	"NoSuchUpload": Unknown, // or completed already
+	"NoSuchKey":    NotFound, "PreconditionFailed": Conflict, "NotImplemented": NoConditions,
 	"NoSuchBucket": NoBucket, "InvalidBucketName": NoBucket,
 	"AccessDenied": Forbidden, "AccessDeniedException": Forbidden, "AccessForbidden": Forbidden, "Forbidden": Forbidden, "Unauthorized": Forbidden,
 	"UnauthorizedAccess": Forbidden, "NotAuthorized": Forbidden, "AllAccessDisabled": Forbidden, "AccountProblem": Forbidden, "NotSignedUp": Forbidden, "OptInRequired": Forbidden,
@@ -71,6 +80,41 @@ var s3Codes = map[string]Kind{
 	"RequestTimeTooSkewed": WrongClock, "RequestExpired": WrongClock,
 	"PermanentRedirect": WrongPlace, "AuthorizationHeaderMalformed": WrongPlace, "IllegalLocationConstraintException": WrongPlace,
 	"QuotaExceeded": Full, "XMinioAdminBucketQuotaExceeded": Full, "XMinioStorageFull": Full,
+}
+
+// googleReasons are those of the JSON API of Google Cloud Storage
+// (https://cloud.google.com/storage/docs/json_api/v1/status-codes), and two of ours for what it tells by messages alone. A 403
+// says of an object that it may not exist: a lost permission is never an absence.
+var googleReasons = map[string]Kind{
+	NoSuchGoogleObject: NotFound, NoSuchGoogleBucket: NoBucket, "conditionNotMet": Conflict,
+	"forbidden": Forbidden, "required": Forbidden, "authError": Forbidden, "insufficientPermissions": Forbidden, "accountDisabled": Forbidden,
+	"userProjectMissing": Forbidden, "accessDenied": Forbidden, "keyDisabled": Forbidden,
+	SessionGone:      Unknown,
+	"wrongUrlForApi": NoStore, "quotaExceeded": Full,
+}
+
+// Codes for what Google Cloud Storage says by messages alone: both are notFound.
+const (
+	NoSuchGoogleObject = "noSuchObject"
+	NoSuchGoogleBucket = "noSuchBucket"
+	// SessionGone: an upload is not known any more. It may have been completed.
+	SessionGone = "sessionGone"
+)
+
+// azureCodes are those of Azure Blob Storage that the status does not tell
+// (https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes).
+var azureCodes = map[string]Kind{
+	"BlobNotFound": NotFound, "ContainerNotFound": NoBucket, "ContainerBeingDeleted": NoBucket, "ContainerDisabled": NoBucket,
+	"BlobAlreadyExists": Conflict, "ConditionNotMet": Conflict, "TargetConditionNotMet": Conflict,
+	"AuthenticationFailed": Forbidden, "InvalidAuthenticationInfo": Forbidden, "AccountIsDisabled": Forbidden, "ResourceNotFound": NoBucket,
+	"InvalidResourceName": NoBucket, "OutOfRangeInput": NoBucket,
+}
+
+func ofAzure(answered *azcore.ResponseError) Kind {
+	if kind, ok := azureCodes[answered.ErrorCode]; ok {
+		return kind
+	}
+	return ofStatus(answered.StatusCode)
 }
 
 // ofStatus goes by the HTTP status where a store gives no code of its own. 409 is not a conflict: Amazon answers it for
@@ -92,6 +136,9 @@ func ofStatus(status int) Kind {
 	}
 	return Unknown
 }
+
+// WithoutCredentials marks an error as one of finding credentials, or of exchanging them for what the store takes.
+func WithoutCredentials(err error) error { return &credentialsError{err} }
 
 // Credentials makes Of know the errors of a provider: the SDK gives them no type. nil, which stands for anonymous access,
 // stays nil.

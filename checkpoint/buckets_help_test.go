@@ -1,9 +1,8 @@
-//go:build integration
+//go:build integration || clouds
 
 package checkpoint_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,8 +11,6 @@ import (
 	"sluice/batch"
 	"sluice/checkpoint"
 	"sluice/objectstore"
-	"sluice/objectstore/storetest"
-	"sluice/rig"
 )
 
 func openBucket(t *testing.T, address string) objectstore.Store {
@@ -23,13 +20,9 @@ func openBucket(t *testing.T, address string) objectstore.Store {
 	return s
 }
 
-func TestRealS3IsAStore(t *testing.T) {
-	storetest.Conform(t, func(t *testing.T) objectstore.Store { return openBucket(t, rig.S3(t).URL) })
-}
-
-func TestRealS3HoldsAWholeCheckpoint(t *testing.T) {
-	bucket := rig.S3(t)
-	s := openBucket(t, bucket.URL)
+// wholeCheckpoint writes one and purges it; other is an address of the same folder.
+func wholeCheckpoint(t *testing.T, address, other string) {
+	s := openBucket(t, address)
 	writeGolden(t, s)
 	golden := folder(t, "v1")
 	if got, want := list(t, s, ""), list(t, golden, ""); !slices.Equal(got, want) {
@@ -40,7 +33,7 @@ func TestRealS3HoldsAWholeCheckpoint(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
 	}
-	l := checkpoint.NewLog(openBucket(t, bucket.Folder)) // what the address lacks comes from the environment
+	l := checkpoint.NewLog(openBucket(t, other))
 	l.Retain = 2
 	state, err := l.Last(t.Context())
 	noError(t, err)
@@ -58,15 +51,15 @@ func TestRealS3HoldsAWholeCheckpoint(t *testing.T) {
 	}
 }
 
-func TestOnRealS3OneOfManyPlansABatch(t *testing.T) {
-	bucket := rig.S3(t)
-	fill(t, openBucket(t, bucket.URL), 1)
+// onePlans lets many plan the same batches at the same time.
+func onePlans(t *testing.T, address string) {
+	fill(t, openBucket(t, address), 1)
 	for n := int64(1); n <= 10; n++ {
 		var group sync.WaitGroup
 		winners := make(chan string, 10)
 		for i := range 10 {
 			group.Go(func() {
-				s, err := objectstore.Open(t.Context(), bucket.URL)
+				s, err := objectstore.Open(t.Context(), address)
 				if err != nil {
 					t.Error(err)
 					return
@@ -86,7 +79,7 @@ func TestOnRealS3OneOfManyPlansABatch(t *testing.T) {
 		if len(winners) != 1 {
 			t.Fatalf("batch %d has %d owners, want 1", n, len(winners))
 		}
-		l := checkpoint.NewLog(openBucket(t, bucket.URL))
+		l := checkpoint.NewLog(openBucket(t, address))
 		plan, err := l.ReadPlan(t.Context(), n)
 		noError(t, err)
 		if want := <-winners; plan.Hash != want {
@@ -96,8 +89,9 @@ func TestOnRealS3OneOfManyPlansABatch(t *testing.T) {
 	}
 }
 
-func TestTheLeaseOnRealS3(t *testing.T) {
-	s := openBucket(t, rig.S3(t).URL)
+// leased takes the lease, and sees that another cannot.
+func leased(t *testing.T, address string) {
+	s := openBucket(t, address)
 	for want := int64(1); want <= 3; want++ {
 		l := checkpoint.NewLease(s, fmt.Sprint("run-", want))
 		held, epoch := acquire(t, l)
@@ -110,17 +104,4 @@ func TestTheLeaseOnRealS3(t *testing.T) {
 		wantFault(t, err, batch.Fenced, fmt.Sprint("run-", want))
 		noError(t, l.Release(t.Context()))
 	}
-}
-
-func TestARealBucketThatIsNotThere(t *testing.T) {
-	bucket := rig.S3(t)
-	s := openBucket(t, "s3://no-such-bucket/ck?region=us-east-1&use_path_style=true&endpoint="+bucket.Endpoint)
-	_, err := checkpoint.NewLog(s).Query(t.Context())
-	wantFault(t, err, batch.NotSetUp, "bucket does not exist")
-	if errors.Is(err, objectstore.ErrNotFound) {
-		t.Errorf("%v reads as: no checkpoint yet", err)
-	}
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
-	_, err = checkpoint.NewLog(openBucket(t, bucket.URL)).Query(t.Context())
-	wantFault(t, err, batch.NotSetUp, "permission denied")
 }
