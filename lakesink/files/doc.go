@@ -13,7 +13,9 @@
 //	_sluice/folder.json                              the folder's UUID and its first columns; created once
 //	_sluice/schema/<k>.json                          its columns after the k-th change, from 1
 //	_sluice/<query-id>/<batch>.json                  the manifest of a batch
-//	_sluice_ranges/<query-id>/<from>-<until>.json    what manifests of many batches said; see Maintain
+//	_sluice/<query-id>/replays/<n>.json              dead letters that were decoded again
+//	_sluice_ranges/<query-id>/<from>-<until>.jsonl   what manifests of many batches said; see Maintain
+//	_sluice/spark.json, _spark_metadata/             where Spark is told: the one query, and Spark's own log of a file sink
 //
 // All names that begin with _ are hidden from Spark, Hive and DuckDB's globs.
 package files
