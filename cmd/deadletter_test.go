@@ -239,7 +239,7 @@ func TestDeadLettersOfNoQueryAreAskedAbout(t *testing.T) {
 	p.letter(t, "ls").fails(10, "no query")
 	plain := typed(t, k, "a INT")
 	plain.run(t)
-	plain.letter(t, "ls").fails(10, "no place of dead letters", "deadLetter.table")
+	plain.letter(t, "ls").fails(10, "no place of dead letters", "deadLetter.table", "deadLetter.path")
 	for args, wanted := range map[string][]string{
 		"deadletter nothing":      {`unknown command "deadletter nothing"`, "ls, show or replay"},
 		"deadletter ls --recrd x": {"there is no flag --recrd", "sluice deadletter ls --help"},

@@ -55,7 +55,7 @@ func (p *process) letterSet(ctx context.Context, line *pipeline) (*letterSet, er
 		return nil, err
 	}
 	if shown.QueryID == "" {
-		return nil, &batch.Fault{Class: batch.NotSetUp, Message: "the checkpoint has no query", Hint: "check checkpoint, or run sluice run first"}
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("the checkpoint %s has no query yet", line.store), Hint: "check that checkpoint is the right one, or run sluice run first"}
 	}
 	if s.identity, err = line.log.Identity(ctx); err != nil {
 		return nil, err

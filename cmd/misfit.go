@@ -17,8 +17,11 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 		return nil
 	}
 	if !o.Table.Exists {
-		o.Refusal = l.unmakeable(ctx, o)
-		return nil
+		err := l.unmakeable(ctx, o.Table)
+		if class := batch.ClassOf(err); class == batch.NotSetUp || class == batch.Inconsistent {
+			o.Refusal, err = err, nil
+		}
+		return err
 	}
 	headers := l.job.Source.IncludeHeaders
 	value, err := l.valueFor(ctx, o.Table)
@@ -35,12 +38,13 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 	return err
 }
 
-// unmakeable is why the table cannot be created as the job wants it laid out. What else is wrong with the job is told elsewhere.
-func (l *pipeline) unmakeable(ctx context.Context, o *runner.Outlook) error {
-	if l.iceberg == nil {
-		return nil
+// unmakeable is why the table cannot be created as the job wants it laid out, or not in this folder. What else is wrong with
+// the job is told elsewhere.
+func (l *pipeline) unmakeable(ctx context.Context, missing *batch.Table) error {
+	if to, ok := l.sink.(*folder); ok {
+		return to.Makeable(ctx)
 	}
-	value, err := l.valueFor(ctx, o.Table)
+	value, err := l.valueFor(ctx, missing)
 	if err != nil {
 		return nil
 	}

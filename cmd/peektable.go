@@ -20,7 +20,7 @@ func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, er
 	name := l.sink.TableName()
 	t, err := l.sink.Load(ctx)
 	if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
-		return nil, noTable(err, fmt.Sprintf("there is no table %s to look at", name), "check the table's name and the catalog, or run sluice run first; --topic looks at the topic")
+		return nil, l.noTable(err, "to look at", "; --topic looks at the topic")
 	}
 	if err != nil {
 		return nil, err

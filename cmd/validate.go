@@ -217,6 +217,9 @@ func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, er
 		return false, "", err
 	}
 	if !table.Exists {
+		if err := l.unmakeable(ctx, table); err != nil {
+			return true, "", err
+		}
 		return true, l.sink.TableName() + " is not there yet; the first run creates it", nil
 	}
 	value, err := l.valueFor(ctx, table)
@@ -267,6 +270,10 @@ func (l *pipeline) checkLetters(ctx context.Context, in batch.LetterPlace) (stri
 			return "", err
 		}
 		state = " takes the dead letters"
+	} else if to, ok := s.(*folder); ok {
+		if err := to.Makeable(ctx); err != nil {
+			return "", err
+		}
 	}
 	tried, err := l.probe(ctx, s)
 	if err != nil {

@@ -133,3 +133,41 @@ func TestValidateMissesThePermissionThatARunWouldMiss(t *testing.T) {
 		t.Errorf("got %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 }
+
+// What a run would refuse to make, validate and plan refuse too.
+func TestWhatCannotBeMadeIsNotReady(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	k.fill(t, "orders", 5, 0, 1)
+	p := newPipeline(t, k)
+	for _, layout := range []string{`sink.iceberg.partitionBy=["days(created)"]`, `sink.iceberg.sortBy=["nothing"]`} {
+		wrong := p.with("--set", layout)
+		if got, want := wrong.checks(t, 10), all("table", "failed", "query", "skipped"); !maps.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", layout, got, want)
+		}
+		wrong.do(t, "plan").wants(10)
+	}
+	f := filed(t, k)
+	spark := filepath.Join(f.dir, "_spark_metadata")
+	if err := os.MkdirAll(spark, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, spark, "0", "v1\n")
+	if got, want := f.checks(t, 13), all("table", "failed", "query", "skipped"); !maps.Equal(got, want) {
+		t.Errorf("Spark's folder: got %v, want %v", got, want)
+	}
+	f.do(t, "plan").wants(13)
+	f.do(t, "run").wants(13)
+}
+
+// A folder of files has no catalog to look for.
+func TestAFolderThatIsNotThereIsCalledOne(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	f := filed(t, k)
+	for _, verb := range []string{"verify", "peek"} {
+		if o := f.do(t, verb).wants(10); !strings.Contains(o.stderr, "is not a folder that sluice has written to") || strings.Contains(o.stderr, "catalog") {
+			t.Errorf("%s said\n%s", verb, o.stderr)
+		}
+	}
+}

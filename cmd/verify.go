@@ -88,11 +88,10 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 		return nil, err
 	}
 	options.LetterTopics = l.judgedTopics(options.Identity)
-	name := l.sink.TableName()
 	load := func(ctx context.Context) (*table.Table, error) {
 		t, err := l.sink.Load(ctx)
 		if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrNoSuchNamespace) {
-			return nil, noTable(err, fmt.Sprintf("there is no table %s to verify", name), "check the table's name and the catalog, or run sluice run first")
+			return nil, l.noTable(err, "to verify", "")
 		}
 		return t, err
 	}
@@ -125,7 +124,11 @@ func (l *pipeline) letterTables(ctx context.Context, identity *batch.Identity) (
 }
 
 // noTable is the fault of a table that is not there, which says so where its catalog is not there either.
-func noTable(err error, message, hint string) error {
+func (l *pipeline) noTable(err error, purpose, otherwise string) error {
+	message, hint := fmt.Sprintf("there is no table %s %s", l.sink.TableName(), purpose), "check the table's name and the catalog, or run sluice run first"+otherwise
+	if l.catalog == nil {
+		message, hint = fmt.Sprintf("%s is not a folder that sluice has written to, so there is nothing %s", l.sink.TableName(), purpose), "check sink.parquet.path, or run sluice run first"+otherwise
+	}
 	if missing := (*lakesink.DatabaseMissing)(nil); errors.As(err, &missing) {
 		message += fmt.Sprintf(": the catalog's database %s does not exist", missing.Path)
 		hint = "check that its disk is mounted and that sink.iceberg.catalog.uri is right; " + hint

@@ -171,7 +171,7 @@ func (s *settings) checkDeadLetters() {
 	}
 	for _, policy := range []struct{ setting, word string }{{"onMalformed", s.value.OnMalformed}, {"onTombstone", s.value.OnTombstone}, {"onUnknownField", s.value.OnUnknownField}} {
 		if policy.word == batch.DeadLetterPolicy {
-			s.problem(policy.setting, errors.New("deadLetter needs deadLetter.table or deadLetter.topic, the table or the topic that dead letters go to"))
+			s.problem(policy.setting, errors.New("deadLetter needs deadLetter.table, deadLetter.path or deadLetter.topic, the table, folder or topic that dead letters go to"))
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (l *loading) derive() {
 	case l.isTouched(checkpointPath):
 	case local && j.Name != "":
 		l.derived(checkpointPath, &j.Checkpoint, joinLocation(place, checkpointFolder, j.Name), placePath)
-	case l.isWrong(placePath) || local && (l.isWrong(namePath) || l.isWrong(tablePath)):
+	case l.isWrong(placePath) || place == "" && l.wantsFolder() || local && (l.isWrong(namePath) || l.isWrong(tablePath)):
 		// It would follow from what was reported already.
 		l.touched[checkpointPath] = Origin{Layer: Derived, Name: placePath}
 	}

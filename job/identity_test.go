@@ -111,6 +111,10 @@ func sampled(t *testing.T, path, value string) *Job {
 	case parquetPath:
 		delete(base, warehousePath)
 		delete(base, tablePath)
+	case "sink.parquet.targetFileSize", "sink.parquet.sparkMetadata":
+		delete(base, warehousePath)
+		delete(base, tablePath)
+		base[parquetPath] = "/files"
 	case subjectPath:
 		base[framingPath], base[registryURLPath] = "confluent", "https://registry"
 		delete(base, schemaPath)

@@ -22,6 +22,7 @@ const (
 	catalogURIPath    = "sink.iceberg.catalog.uri"
 	catalogPropsPath  = "sink.iceberg.catalog.properties"
 	warehousePath     = "sink.iceberg.catalog.warehouse"
+	parquetSection    = "sink.parquet"
 	parquetPath       = "sink.parquet.path"
 	tablePath         = "sink.iceberg.table"
 	namePath          = "name"

@@ -11,6 +11,9 @@ import (
 
 var urlScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
+// slashMissing finds s3:/bucket/folder, which is no URL and would be a folder of that name.
+var slashMissing = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+):/?[^/]`)
+
 // location is a folder: a path, a file URL, or a URL of one of the schemes. Relative paths are made absolute later,
 // by absolute, when it is known who wrote them.
 func location(schemes ...string) kind[string] {
@@ -21,6 +24,9 @@ func location(schemes ...string) kind[string] {
 		case strings.TrimSpace(s) == "":
 			return "", fmt.Errorf("is empty")
 		case m == nil:
+			if m := slashMissing.FindStringSubmatch(s); m != nil && (m[1] == "file" || slices.Contains(schemes, m[1])) {
+				return "", fmt.Errorf("lacks slashes: URLs begin with %s://, and a folder of this name is ./%s", m[1], s)
+			}
 			return s, checkPath(s)
 		case m[1] == "file":
 			return filePath(s)

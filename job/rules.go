@@ -15,18 +15,51 @@ import (
 func (l *loading) check() {
 	l.checkClients() // first: what is misspelt there is not missing
 	for _, k := range keys {
-		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) && !(k.Needs == ForSink && l.isTouched(parquetPath)) {
+		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) && !(k.Needs == ForSink && l.wantsFolder()) {
 			l.missing(k)
 		}
 	}
+	l.checkOtherSink()
 	l.checkSelection()
 	l.checkStart()
 	l.checkValue()
 	if l.in.Needs&ForSink != 0 && !l.job.Sink.IsFolder() {
 		l.checkCatalog()
 	}
+	if Folder(l.job.Sink.Parquet.Path) == "/" {
+		l.report(l.touched[parquetPath], parquetPath, "is the root of the file system: want a folder of its own")
+	}
 	if l.in.Needs&ForCheckpoint != 0 {
 		l.checkCheckpoint()
+	}
+}
+
+// wantsFolder says that the rows are meant for a folder of files, also where its address is misspelt or wrong.
+func (l *loading) wantsFolder() bool {
+	return l.isTouched(parquetPath) || !l.isTouched(tablePath) && slices.ContainsFunc(l.problems, func(p Problem) bool {
+		return p.Key == parquetSection || strings.HasPrefix(p.Key, parquetSection+".")
+	})
+}
+
+// checkOtherSink reports what shapes files of a sink that is not the job's: it would be left aside without a word. Where a
+// flag has replaced the sink of a file, what the file says of its files goes with it.
+func (l *loading) checkOtherSink() {
+	chosen, others, instead := tablePath, []string{"sink.parquet.targetFileSize", "sink.parquet.sparkMetadata"}, "the rows go to a table"
+	if l.isTouched(parquetPath) {
+		chosen, others, instead = parquetPath, []string{"sink.iceberg.partitionBy", "sink.iceberg.sortBy", "sink.iceberg.targetFileSize"}, "the rows go to a folder of files, which are not partitioned or sorted; the size of its files is sink.parquet.targetFileSize"
+	}
+	if !l.isTouched(chosen) {
+		return
+	}
+	for _, path := range others {
+		k, at := find(path), l.touched[path]
+		switch {
+		case at.Layer == Unset || k.text(l.job) == k.Default || l.isWrong(path):
+		case at.Layer < l.touched[chosen].Layer:
+			l.restore(k)
+		default:
+			l.report(at, path, "has no effect beside "+chosen+" ("+l.touched[chosen].String()+"): "+instead)
+		}
 	}
 }
 
@@ -43,6 +76,9 @@ func (l *loading) missing(k *Key) {
 		}
 	}
 	p := Problem{At: l.around(k.Path), Key: k.Path, Message: "is missing: want " + k.Want + k.ways()}
+	if k.Path == tablePath {
+		p.Message += "; or else " + parquetPath + " (--" + find(parquetPath).Flag + "), a folder of files"
+	}
 	if place := Folder(l.job.Sink.Place()); k.Path == checkpointPath && place != "" {
 		name := l.job.Name
 		if name == "" {

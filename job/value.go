@@ -79,7 +79,11 @@ func (l *loading) checkValue() {
 	if !usable || l.in.CheckValue == nil {
 		return
 	}
-	for _, p := range l.in.CheckValue(v) {
+	checked := *v
+	if slices.ContainsFunc([]string{deadLetterPath, deadFolderPath, deadTopicPath, "deadLetter"}, l.isWrong) {
+		checked.DeadLetterTopic = "reported" // there is a place, which was found wrong
+	}
+	for _, p := range l.in.CheckValue(&checked) {
 		l.valueProblem(p)
 	}
 }
@@ -101,6 +105,9 @@ func (l *loading) checkBadRecords() {
 	}
 	if v.DeadLetters != "" && l.job.Sink.IsFolder() {
 		l.report(l.touched[deadLetterPath], deadLetterPath, "needs a catalog, and the rows go to a folder of files: want "+deadFolderPath+" or "+deadTopicPath)
+	}
+	if Folder(v.DeadLetterPath) == "/" {
+		l.report(l.touched[deadFolderPath], deadFolderPath, "is the root of the file system: want a folder of its own")
 	}
 	if v.DeadLetterPath != "" && Folder(v.DeadLetterPath) == Folder(l.job.Sink.Parquet.Path) {
 		l.report(l.touched[deadFolderPath], deadFolderPath, "is the folder of the rows: want another one")

@@ -309,6 +309,9 @@ func TestAStoreWithoutConditionsAndAFolderOfSparkAreRefused(t *testing.T) {
 			c.change(m)
 			before := len(m.objects)
 			f := New(Options{Location: "/nowhere", Objects: m})
+			if c.class == batch.Inconsistent {
+				wantClass(t, f.Makeable(t.Context()), c.class, c.text)
+			}
 			wantClass(t, f.Create(t.Context(), rows), c.class, c.text)
 			if len(m.objects) != before {
 				t.Errorf("it left %v", slices.Sorted(maps.Keys(m.objects)))

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -28,6 +30,15 @@ func TestTheCauseComesFirstAndTheRequestStays(t *testing.T) {
 		if got.Error() != c.want || !errors.Is(got, err) || !errors.As(got, &api) {
 			t.Errorf("got %v, want %s", got, c.want)
 		}
+	}
+}
+
+// The SDK's own words, so that another version of it is noticed.
+func TestAMissingRegionIsKnown(t *testing.T) {
+	client := s3.New(s3.Options{Credentials: aws.AnonymousCredentials{}})
+	_, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("lake"), Key: aws.String("x")})
+	if kind := Of(fmt.Errorf("read x: %w", err)); kind != NoRegion {
+		t.Errorf("%v: got %d, want %d", err, kind, NoRegion)
 	}
 }
 

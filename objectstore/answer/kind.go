@@ -28,6 +28,8 @@ const (
 	NoCredentials
 	// WrongPlace: the bucket is in another region.
 	WrongPlace
+	// NoRegion: nobody said which region the bucket is in, or one that cannot be, and nothing was sent.
+	NoRegion
 	// NoStore: what answers is no object store.
 	NoStore
 	// NoConditions: the store has no conditional writes.
@@ -63,8 +65,14 @@ func Of(err error) Kind {
 	if errors.As(err, &response) {
 		return ofStatus(response.HTTPStatusCode())
 	}
+	if err != nil && strings.Contains(err.Error(), noRegion) {
+		return NoRegion
+	}
 	return Unknown
 }
+
+// noRegion is what the SDK says instead of sending a request: it gives the error no type.
+const noRegion = "endpoint rule error"
 
 // s3Codes is what the codes mean that the HTTP status does not tell, or not everywhere. Those of refused credentials and
 // permissions come with 400, 401, 403 and, from versitygw, 404 for an unknown access key.
