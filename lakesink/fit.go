@@ -156,7 +156,7 @@ func (i *Iceberg) differing(t *table.Table, rows columns.Schema) (fields []parqu
 
 // layoutDifferences are what keeps us from laying out rows as the table, or the job, wants it.
 func (i *Iceberg) layoutDifferences(t *table.Table, fields []parquetfile.Field) []string {
-	differences := i.specDifferences(t, fields)
+	differences := append(placeDifferences(t), i.specDifferences(t, fields)...)
 	if _, err := i.orderOf(t, fields); err != nil {
 		differences = append(differences, err.Error())
 	}

@@ -51,10 +51,7 @@ func (o *outFile) begin() {
 	w := o.w
 	name := fmt.Sprintf("%s-%d-%d-%s-%d.parquet", w.task.Query, w.task.Batch, w.task.Index, w.attempt, w.begun)
 	w.begun++
-	if o.folder != "" {
-		name = o.folder + "/" + name
-	}
-	o.open = w.newUpload(w.names.NewDataLocation(name))
+	o.open = w.newUpload(w.place.file(o.folder, name))
 	o.files.Begin(o.open)
 }
 

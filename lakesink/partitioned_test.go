@@ -202,6 +202,30 @@ func TestAPartitionThatCannotBeMakesNoTable(t *testing.T) {
 	}
 }
 
+// iceberg-go writes no manifest of such partitions.
+func TestPartitionsByDecimalsOfTwoTypesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
+	decimal := func(name string, precision, scale int) columns.Field {
+		return columns.Field{Name: name, Type: columns.Type{Kind: columns.Decimal, Precision: precision, Scale: scale}}
+	}
+	schema := append(rawSchema(), decimal("a", 9, 2), decimal("b", 9, 2), decimal("c", 9, 3))
+	for terms, want := range map[string]string{"a; truncate(10, b)": "", "a; bucket(4, c)": "", "a; c": "a and c are decimal(9, 2) and decimal(9, 3)", "truncate(10, a); b; truncate(5, c)": "decimal(9, 3)"} {
+		c := openSQLite(t, t.TempDir())
+		o := testOptions()
+		o.PartitionBy = partitionBy(t, strings.Split(terms, "; ")...)
+		err := New(c, o).Create(t.Context(), schema)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", terms, err, want)
+		}
+	}
+	c := openSQLite(t, t.TempDir())
+	s := New(c, testOptions())
+	if err := s.Create(t.Context(), schema); err != nil {
+		t.Fatal(err)
+	}
+	evolveSpec(t, load(t, c), func(u *table.UpdateSpec) { u.AddIdentity("a").AddIdentity("c") })
+	wantClass(t, s.Fits(t.Context(), schema), batch.Inconsistent, "decimals of one precision and scale")
+}
+
 // evolve changes the table's partition spec as another engine does.
 func evolveSpec(t testing.TB, tbl *table.Table, change func(*table.UpdateSpec)) {
 	t.Helper()

@@ -2,8 +2,11 @@ package lakesink
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/apache/iceberg-go/table"
 )
 
 // Readable checks that other engines find what is written below a place: a warehouse, or a table's name. iceberg-go writes
@@ -38,4 +41,24 @@ func plain(r rune) bool {
 		return true
 	}
 	return r < utf8.RuneSelf && strings.ContainsRune(others, r)
+}
+
+// placeDifferences are the places of a table that somebody else has made below which others would not find what is written:
+// iceberg-go names its metadata with escapes where the place has none. One that has them already, as sluice's own have had, stays
+// as it is.
+func placeDifferences(t *table.Table) (differences []string) {
+	for _, place := range foldersOf(t) {
+		if !literal(place) {
+			differences = append(differences, fmt.Sprintf("it has files in %q, and only sluice would find what it adds there, for its addresses are URIs, where a part of that is escaped, and Spark, PyIceberg and DuckDB take them as they stand: "+
+				"move the table, or its write.data.path or write.metadata.path, to a folder of ASCII letters, digits and %s", place, others))
+		}
+	}
+	return differences
+}
+
+// literal says whether a place is the same in the URIs of what is below it.
+func literal(place string) bool {
+	u, err := url.Parse(place)
+	return err == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && !strings.HasSuffix(place, "#") &&
+		strings.Count(u.JoinPath("x").String(), "%") == strings.Count(place, "%")
 }

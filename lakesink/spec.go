@@ -154,6 +154,9 @@ func (i *Iceberg) specDifferences(t *table.Table, fields []parquetfile.Field) []
 	if err == nil {
 		_, err = partition.NewSpec(parts)
 	}
+	if err == nil {
+		err = oneDecimal(spec, t.Schema())
+	}
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -192,6 +195,9 @@ func newSpec(terms []layout.Term, schema *iceberg.Schema) (*iceberg.PartitionSpe
 		}
 	}
 	spec := iceberg.NewPartitionSpec(fields...)
+	if err := oneDecimal(&spec, schema); err != nil {
+		return nil, fmt.Errorf("sink.iceberg.partitionBy: %w", err)
+	}
 	return &spec, nil
 }
 

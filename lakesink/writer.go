@@ -24,7 +24,7 @@ type Writer struct {
 	ctx     context.Context
 	files   *parquetfile.Writer
 	fs      iceio.IO
-	names   table.LocationProvider
+	place   dataPlace
 	attempt string
 	// sortOrder is the table's order that the files have, 0 for none.
 	sortOrder int
@@ -62,9 +62,7 @@ func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, s
 		return nil, err
 	}
 	w := &Writer{sink: i, table: t, task: task, ctx: ctx, attempt: attempt, landing: newLanding()}
-	if w.names, err = t.LocationProvider(); err != nil {
-		return nil, fmt.Errorf("location of table %s: %w", i.TableName(), err)
-	}
+	w.place = placeOf(t)
 	if w.fs, err = t.FS(ctx); err != nil {
 		return nil, explain(fmt.Sprintf("open the store of table %s", i.TableName()), err)
 	}

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"encoding/hex"
+	"fmt"
 	"hash/fnv"
 	"strings"
 )
@@ -50,4 +51,11 @@ func escape(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// Entropy is the folders that a file of this name is put into where files are to be spread over an object store: 20 bits of the
+// name's hash, in the form of the reference implementation (LocationProviders.ObjectStoreLocationProvider).
+func Entropy(name string) string {
+	b := fmt.Sprintf("%020b", murmur3([]byte(name))&(1<<20-1))
+	return b[:4] + "/" + b[4:8] + "/" + b[8:12] + "/" + b[12:]
 }
