@@ -370,3 +370,31 @@ func TestManifestsHaveBoundsThatAreEmptyTexts(t *testing.T) {
 		}
 	}
 }
+
+// iceberg-go gives all decimals of a manifest one name, so that a manifest with two of them cannot be written.
+func TestPartitionsByTwoDecimalsAreRefusedBeforeATableIsMade(t *testing.T) {
+	decimal := columns.Type{Kind: columns.Decimal, Precision: 16, Scale: 2}
+	wide := columns.Type{Kind: columns.Decimal, Precision: 38, Scale: 2}
+	id, fixed := columns.Type{Kind: columns.UUID}, columns.Type{Kind: columns.Fixed, Width: 7}
+	schema := columns.Schema{{Name: "a", Type: decimal}, {Name: "b", Type: wide}, {Name: "u", Type: id}, {Name: "v", Type: id}, {Name: "f", Type: fixed}, {Name: "g", Type: fixed}}
+	for _, terms := range [][]string{{"a", "b"}, {"a", "truncate(100, a)"}, {"u", "b", "void(a)"}} {
+		o := testOptions()
+		o.PartitionBy = partitionBy(t, terms...)
+		s := New(openSQLite(t, t.TempDir()), o)
+		wantClass(t, s.Makeable(schema), batch.NotSetUp, "are decimals, of which sluice can write one")
+		wantClass(t, s.Create(t.Context(), schema), batch.NotSetUp, "are decimals, of which sluice can write one")
+	}
+	for _, terms := range [][]string{{"a", "bucket(4, b)", "bucket(4, v)", "u"}, {"u", "v", "f", "g", "a"}} {
+		c := openSQLite(t, t.TempDir())
+		o := testOptions()
+		o.PartitionBy = partitionBy(t, terms...)
+		s := New(c, o)
+		if err := s.Create(t.Context(), schema); err != nil {
+			t.Fatal(err)
+		}
+		writeRows(t, s, schema, 0, rowtest.Build(schema, [][]any{{nil, nil, nil, nil, nil, nil}}))
+		if n := len(scan(t, load(t, c))); n != 1 {
+			t.Errorf("%v: %d rows", terms, n)
+		}
+	}
+}
