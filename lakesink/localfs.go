@@ -169,6 +169,7 @@ func (d durableFS) Stat(name string) (fs.FileInfo, error) { return d.LocalFS.Sta
 // localPath is the path that a file: address or a plain name stands for. An escape in an address may be one of a URI, as
 // iceberg-go writes the place of a table, or part of a name, as all engines take it: of each folder, what is there decides. Of
 // what is not there, a folder of a partition, name=value, is named as it stands, since its value was escaped when it was named.
+// Those right before a data file always are: of the partitions " " and "+" one is s=+, and the other s=%2B.
 func localPath(name string) string {
 	rest, ok := strings.CutPrefix(name, "file://")
 	if !ok {
@@ -181,11 +182,25 @@ func localPath(name string) string {
 	case u.Host != "" || u.Path == rest:
 		return u.Path
 	}
+	parts := strings.Split(strings.TrimPrefix(rest, "/"), "/")
+	first := firstPartition(parts)
 	path := ""
-	for _, part := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
+	for _, part := range parts[:first] {
 		path += "/" + localName(path, part)
 	}
-	return path
+	return strings.Join(append([]string{path}, parts[first:]...), "/")
+}
+
+// firstPartition is where the folders of a partition begin in the address of a data file, and all of parts in any other.
+func firstPartition(parts []string) int {
+	first := len(parts) - 1
+	if !strings.HasSuffix(parts[first], ".parquet") {
+		return len(parts)
+	}
+	for first > 0 && strings.Contains(parts[first-1], "=") {
+		first--
+	}
+	return first
 }
 
 // localName is a name in a folder, of which an address has part.

@@ -155,7 +155,7 @@ func (i *Iceberg) specDifferences(t *table.Table, fields []parquetfile.Field) []
 		_, err = partition.NewSpec(parts)
 	}
 	if err == nil {
-		err = oneDecimal(spec, t.Schema())
+		err = manifestable(spec, t.Schema())
 	}
 	if err != nil {
 		return []string{err.Error()}
@@ -195,10 +195,29 @@ func newSpec(terms []layout.Term, schema *iceberg.Schema) (*iceberg.PartitionSpe
 		}
 	}
 	spec := iceberg.NewPartitionSpec(fields...)
-	if err := oneDecimal(&spec, schema); err != nil {
+	if err := manifestable(&spec, schema); err != nil {
 		return nil, fmt.Errorf("sink.iceberg.partitionBy: %w", err)
 	}
 	return &spec, nil
+}
+
+// manifestable says whether the library can write the manifests of a spec: it gives all decimals there one name, and fails where
+// that comes twice.
+func manifestable(spec *iceberg.PartitionSpec, schema *iceberg.Schema) error {
+	var decimals []string
+	for _, f := range spec.Fields() {
+		column, _ := schema.FindFieldByID(f.SourceID())
+		if _, ok := column.Type.(iceberg.DecimalType); !ok {
+			continue
+		}
+		if _, ok := f.Transform.ResultType(column.Type).(iceberg.DecimalType); ok {
+			decimals = append(decimals, f.Name)
+		}
+	}
+	if len(decimals) > 1 {
+		return fmt.Errorf("partition fields %s are decimals, of which sluice can write one in a table", strings.Join(decimals, " and "))
+	}
+	return nil
 }
 
 // columnFor finds the column of a term, if its values can be transformed.
