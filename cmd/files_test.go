@@ -171,3 +171,61 @@ func TestDeadLettersInAFolderAreListedShownAndReplayedOnce(t *testing.T) {
 		})
 	}
 }
+
+// Where a manifest is gone, the files of all batches up to it cannot be told. Nothing shows the rest as if it were all.
+func TestAFolderThatLacksAManifestIsNotShownAsWhole(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	dead := filepath.Join(t.TempDir(), "dead")
+	p := filed(t, k)
+	p = p.with("--value-format", "json", "--value-schema", "a INT", "--set", "value.onMalformed=deadLetter", "--set", "deadLetter.path="+dead, "--max-offsets-per-trigger", "2")
+	k.say(t, `{"a":1}`, `x`, `{"a":2}`, `y`, `{"a":3}`, `z`)
+	p.run(t).wants(0).has("summary", "rows", 3, "deadLetters", 3, "batches", 3)
+	p.do(t, "peek").wants(0)
+	damage := func(folder, name string, damage func(string) error) func() {
+		found, err := filepath.Glob(filepath.Join(folder, "_sluice", name))
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		kept, err := os.ReadFile(found[0])
+		if err == nil {
+			err = damage(found[0])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := os.WriteFile(found[0], kept, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	half := func(name string) error { return os.Truncate(name, 20) }
+	for how, f := range map[string]func(string) error{"gone": os.Remove, "half": half} {
+		restore := damage(p.dir, "*-*/1.json", f)
+		status := p.do(t, "status").wants(0).last("status")
+		if text := fmt.Sprint(status["notes"]); status["read"] != nil || !strings.Contains(text, "manifest of batch 1") {
+			t.Errorf("%s: status reads with %v and notes %s", how, status["read"], text)
+		}
+		p.do(t, "peek").wants(13)
+		p.letter(t, "replay").wants(13)
+		p.do(t, "verify").wants(13)
+		restore()
+
+		restore = damage(dead, "*-*/1.json", f)
+		for _, verb := range []string{"ls", "replay"} {
+			if o := p.letter(t, verb).wants(13); !strings.Contains(o.stderr, "manifest of batch 1") {
+				t.Errorf("%s, %s: got\n%s", how, verb, o.stderr)
+			}
+		}
+		p.letter(t, "show", "--record", "orders-0@1").wants(13)
+		p.do(t, "verify").wants(13)
+		restore()
+	}
+	restore := damage(p.dir, "folder.json", half)
+	for _, verb := range []string{"run", "verify", "peek"} {
+		p.do(t, verb).wants(13)
+	}
+	restore()
+	p.proves(t, "proved", 3)
+}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -73,6 +74,9 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	partitions(s, o)
 	if f, ok := l.sink.(*folder); ok {
 		s.Read, err = f.exactly(ctx)
+		if fault := (*batch.Fault)(nil); errors.As(err, &fault) && fault.Class == batch.Inconsistent {
+			s.Notes, err = append(s.Notes, fault.Message), nil
+		}
 	}
 	return s, err
 }

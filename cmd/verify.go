@@ -119,6 +119,9 @@ func (l *pipeline) letterTables(ctx context.Context, identity *batch.Identity) (
 			return nil, err
 		}
 		tables[place] = in.Load
+		if f, ok := in.(*folder); ok {
+			tables[place] = f.loadForJudge
+		}
 	}
 	return tables, nil
 }

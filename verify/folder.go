@@ -63,6 +63,19 @@ func (f *Folder) Load(ctx context.Context) (*table.Table, error) {
 	}
 }
 
+// Whole says whether the folder, as it was read last, was all there: files that count are left out where a manifest is gone or
+// changed. It is an Inconsistent fault where not.
+func (f *Folder) Whole() error {
+	for _, p := range f.problems {
+		switch p.Kind {
+		case ManifestGone, ManifestUnreadable, ManifestContradicts, FolderMixed:
+			return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("which files of %s count cannot be told: %s: %s", f.Location, p.What, strings.Join(p.Files, ", ")),
+				Hint: "bring back what was there before; sluice verify says all that is wrong"}
+		}
+	}
+	return nil
+}
+
 const (
 	bookFolder = "_sluice/"
 	schemaPart = bookFolder + "schema/"
@@ -142,6 +155,10 @@ type folderSchema struct {
 	Columns []folderColumn `json:"columns"`
 }
 
+func damaged(key, why string) error {
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s cannot be read: %s", key, why), Hint: "somebody changed it, or a newer sluice wrote it: bring back what was there before, or use that version of sluice"}
+}
+
 func (f *Folder) schema(ctx context.Context, key string) (*folderSchema, error) {
 	text, err := f.Objects.Get(ctx, key)
 	if err != nil {
@@ -149,10 +166,10 @@ func (f *Folder) schema(ctx context.Context, key string) (*folderSchema, error) 
 	}
 	var s folderSchema
 	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, damaged(key, err.Error())
 	}
 	if s.V != 1 {
-		return nil, fmt.Errorf("%s has format version %d", key, s.V)
+		return nil, damaged(key, fmt.Sprintf("it has format version %d", s.V))
 	}
 	return &s, nil
 }
