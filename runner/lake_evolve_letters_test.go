@@ -16,7 +16,8 @@ func TestDeadLettersOfATableThatGrowsAreThereOnceHoweverARunIsStruck(t *testing.
 	t.Parallel()
 	lettingGrow := batch.Value{Format: "json", Schema: "p INT", OnMalformed: "deadLetter", OnTombstone: "keep", OnUnknownField: "addColumn", DeadLetters: "ops.dead"}
 	struck := map[string]bool{}
-	fresh := func() *lakeWorld {
+	for i := 0; ; i++ {
+		s := laketest.BreakAt(i, laketest.Modes()[i%len(laketest.Modes())])
 		w := newLakeWorld(t)
 		w.value = func(partition int32, offset int64) []byte {
 			switch offset % 4 {
@@ -30,10 +31,6 @@ func TestDeadLettersOfATableThatGrowsAreThereOnceHoweverARunIsStruck(t *testing.
 			return fmt.Appendf(nil, `{"p":%d,"x":%d,"y":0.5}`, partition, offset)
 		}
 		w.mutate = valued(lettingGrow)
-		return w
-	}
-	for n, i := range strikes(t, func(s *laketest.Script) (bool, error) { return fresh().fail(context.Background(), s) }) {
-		s, w := laketest.BreakAt(i, laketest.Modes()[n%len(laketest.Modes())]), fresh()
 		met, err := w.fail(context.Background(), s)
 		if !met {
 			if err != nil {

@@ -72,7 +72,8 @@ func TestDeadLettersOfATableThatGrowsStruckAnywhereAreThereOnce(t *testing.T) {
 	growingLetters := growing
 	growingLetters.OnMalformed, growingLetters.DeadLetters = "deadLetter", "ops.dead"
 	struck := map[string]bool{}
-	fresh := func() *lakeWorld {
+	for i := 0; ; i++ {
+		s := laketest.BreakAt(i, laketest.Modes()[i%len(laketest.Modes())])
 		w := newLakeWorld(t)
 		w.mutate = valued(growingLetters)
 		w.value = func(partition int32, offset int64) []byte {
@@ -84,10 +85,6 @@ func TestDeadLettersOfATableThatGrowsStruckAnywhereAreThereOnce(t *testing.T) {
 			}
 			return drifting(partition, offset)
 		}
-		return w
-	}
-	for n, i := range strikes(t, func(s *laketest.Script) (bool, error) { return fresh().fail(context.Background(), s) }) {
-		s, w := laketest.BreakAt(i, laketest.Modes()[n%len(laketest.Modes())]), fresh()
 		met, err := w.fail(context.Background(), s)
 		if !met {
 			if err != nil {
