@@ -161,7 +161,7 @@ func connect(ctx context.Context, db *sql.DB) error {
 		if !errors.As(err, &busy) || busy.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(patience) {
 			return err
 		}
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+		if err := Sleep(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}

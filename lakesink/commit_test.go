@@ -173,7 +173,7 @@ func TestACancelledRunDoesNotTryAgain(t *testing.T) {
 	_, c := newTable(t)
 	broken := breakCommit(c, laketest.NotApplied)
 	o := testOptions()
-	o.Sleep = sleep
+	o.Sleep = Sleep
 	s := New(broken, o)
 	results, err := execute(context.Background(), s, queryID, planN(0))
 	if err != nil {

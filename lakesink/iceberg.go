@@ -92,10 +92,10 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Timeout, 60*time.Second)
 	setDefault(&o.Answer, 8*time.Second)
 	if o.Backoff == nil {
-		o.Backoff = backoff
+		o.Backoff = Backoff
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = Sleep
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -110,13 +110,15 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// backoff doubles from 100 ms to 5 s and takes a random part of that, at least half.
-func backoff(attempt int) time.Duration {
+// Backoff is how long a sink waits before the given attempt (1, 2, …) where nobody says otherwise: it doubles from 100 ms to
+// 5 s, and a random part of that is taken, at least half.
+func Backoff(attempt int) time.Duration {
 	d := min(5*time.Second, 100*time.Millisecond<<min(attempt-1, 10))
 	return d/2 + rand.N(d/2)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits; its error is why ctx ended before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

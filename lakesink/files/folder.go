@@ -1,9 +1,9 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -52,46 +52,22 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.TargetFileBytes, 256<<20)
-	setDefault(&o.MemoryBytes, 64<<20)
-	setDefault(&o.Attempts, 5)
-	setDefault(&o.Timeout, 60*time.Second)
-	setDefault(&o.Answer, 8*time.Second)
+	o.TargetFileBytes = cmp.Or(o.TargetFileBytes, 256<<20)
+	o.MemoryBytes = cmp.Or(o.MemoryBytes, 64<<20)
+	o.Attempts = cmp.Or(o.Attempts, 5)
+	o.Timeout = cmp.Or(o.Timeout, 60*time.Second)
+	o.Answer = cmp.Or(o.Answer, 8*time.Second)
 	if o.Backoff == nil {
-		o.Backoff = backoff
+		o.Backoff = lakesink.Backoff
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = lakesink.Sleep
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	o.Location = strings.TrimRight(o.Location, "/")
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// backoff doubles from 100 ms to 5 s and takes a random part of that, at least half.
-func backoff(attempt int) time.Duration {
-	d := min(5*time.Second, 100*time.Millisecond<<min(attempt-1, 10))
-	return d/2 + rand.N(d/2)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // Folder is a folder of Parquet files as a sink. It is safe for use by several goroutines.
