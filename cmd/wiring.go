@@ -144,8 +144,16 @@ func (p *pipeline) unwritable() error {
 // tableOptions are those of any table that the job writes.
 func (p *pipeline) tableOptions(table string) lakesink.Options {
 	to, options := p.job.Sink.Iceberg, p.catalogOptions()
-	return lakesink.Options{Table: table, Catalog: options.String(), TargetFileBytes: to.TargetFileSize,
+	return lakesink.Options{Table: table, Catalog: options.String(), TargetFileBytes: p.targetFileBytes(),
 		ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()}
+}
+
+// targetFileBytes is what the job says of the size of a table's files, 0 if nothing: then the table's property holds.
+func (p *pipeline) targetFileBytes() int64 {
+	if p.job.Origin("sink.iceberg.targetFileSize").Layer == job.Default {
+		return 0
+	}
+	return p.job.Sink.Iceberg.TargetFileSize
 }
 
 // deadLetters is a table or a folder of dead letters: the job's, or that of a plan which was made under another job. There

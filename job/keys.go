@@ -257,7 +257,7 @@ var keys = []*Key{
 		Doc:   "The table, with its namespace. It is created if it is not there."}),
 	key("sink.iceberg.targetFileSize", func(j *Job) *int64 { return &j.Sink.Iceberg.TargetFileSize }, size(64<<10), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "target-file-size",
-		Doc: "The size that data files aim at, in bytes as written, compressed. Files are smaller where a batch, or what it has of one partition, is."}),
+		Doc: "The size that data files aim at, in bytes as written, compressed. Left out, the table's `write.target-file-size-bytes` holds, if it has that property. Files are smaller where a batch, or what it has of one partition, is."}),
 	key(partitionByPath, func(j *Job) *[]layout.Term { return &j.Sink.Iceberg.PartitionBy }, partitions, Key{
 		Class: NextBatch, also: []string{"partitionedBy", "partitions", "partitionSpec", "partitionColumns"},
 		Doc: "How a table that is created is partitioned: columns (`address.city` for one inside of another), `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(16, c)`, `truncate(10, c)`. " +

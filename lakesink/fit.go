@@ -157,6 +157,7 @@ func (i *Iceberg) differing(t *table.Table, rows columns.Schema) (fields []parqu
 // layoutDifferences are what keeps us from laying out rows as the table, or the job, wants it.
 func (i *Iceberg) layoutDifferences(t *table.Table, fields []parquetfile.Field) []string {
 	differences := append(placeDifferences(t), i.specDifferences(t, fields)...)
+	differences = append(differences, propertiesOf(t).faults...)
 	if _, err := i.orderOf(t, fields); err != nil {
 		differences = append(differences, err.Error())
 	}
@@ -169,7 +170,11 @@ func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.
 	if len(differences) == 0 {
 		return fields, nil
 	}
-	return nil, &batch.Fault{Class: batch.Inconsistent, Hint: i.fitting(t),
+	hint := i.fitting(t)
+	if len(propertiesOf(t).faults) == len(differences) {
+		hint = "correct the properties of the table, or remove them (ALTER TABLE … UNSET TBLPROPERTIES): docs/tables.md lists what they mean"
+	}
+	return nil, &batch.Fault{Class: batch.Inconsistent, Hint: hint,
 		Message: fmt.Sprintf("table %s does not take the rows: %s", i.TableName(), strings.Join(differences, "; "))}
 }
 

@@ -38,15 +38,17 @@ type Options struct {
 	// Catalog names the catalog to people and in the checkpoint's identity; see CatalogOptions.String.
 	Catalog string
 
-	// TargetFileBytes is the size at which a data file is finished; the default is 256 MiB.
+	// TargetFileBytes is the size at which a data file is finished; 0 is that of the table's write.target-file-size-bytes, and
+	// DefaultTargetFileBytes if it has none.
 	TargetFileBytes int64
-	// RowGroupBytes and PageBytes are sizes before compression; the defaults are 128 MiB and 256 KiB.
+	// RowGroupBytes and PageBytes are sizes before compression, where the table's properties give none; the defaults are 128 MiB
+	// and 256 KiB.
 	RowGroupBytes int64
 	PageBytes     int
 	// MemoryBytes bounds what one Writer holds, upload buffers included; the default is 64 MiB.
 	MemoryBytes int64
-	// Codec and Level compress data files. Without a codec the table's write.parquet.compression-codec holds if it is
-	// one of ours, else zstd.
+	// Codec and Level compress data files. Without a codec the table's write.parquet.compression-codec and compression-level
+	// hold, else zstd.
 	Codec parquetfile.Codec
 	Level int
 	// PartitionBy is how a new table is partitioned, and what one that is there must be partitioned by; nil follows it.
@@ -82,10 +84,11 @@ type Options struct {
 const (
 	DefaultExpireEvery   = 50
 	DefaultKeepSnapshots = 20
+	// DefaultTargetFileBytes is the size of data files that neither the options nor the table give one.
+	DefaultTargetFileBytes = 256 << 20
 )
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.TargetFileBytes, 256<<20)
 	setDefault(&o.MemoryBytes, 64<<20)
 	setDefault(&o.KeepSnapshots, DefaultKeepSnapshots)
 	setDefault(&o.Attempts, 12)

@@ -260,19 +260,6 @@ func TestListsAndMapsHaveCountsAndNoBounds(t *testing.T) {
 }
 
 func TestTheTablesMetricsModesAreHonoured(t *testing.T) {
-	for value, want := range map[string]metrics{"none": {kind: "none"}, "counts": {kind: "counts"}, "full": {"full", 64}, "truncate(5)": {"truncate", 5},
-		"TRUNCATE(5)": {"truncate", 5}, "truncate(0)": {"truncate", 16}, "nonsense": {"truncate", 16}} {
-		if got := metricsMode(iceberg.Properties{"write.metadata.metrics.default": value}, []string{"a"}); got != want {
-			t.Errorf("default %s: got %v, want %v", value, got, want)
-		}
-		got := metricsMode(iceberg.Properties{"write.metadata.metrics.default": "none", "write.metadata.metrics.column.a.b": value}, []string{"a", "b"})
-		if got != want {
-			t.Errorf("column %s: got %v, want %v", value, got, want)
-		}
-	}
-	if got := metricsMode(nil, []string{"a"}); got != (metrics{"truncate", 16}) {
-		t.Errorf("got %v", got)
-	}
 	s, c := newTable(t, func(o *Options) {
 		o.TableProperties = map[string]string{"write.metadata.metrics.column.value": "none", "write.metadata.metrics.column.key": "counts"}
 	})

@@ -3,12 +3,8 @@ package lakesink
 import (
 	"bytes"
 	"encoding/binary"
-	"regexp"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/batch"
@@ -17,18 +13,17 @@ import (
 )
 
 // dataFile describes a finished file: what the table's metadata will say of it.
-func dataFile(path string, s *parquetfile.Summary, t *table.Table, specID int) batch.DataFile {
-	f := batch.DataFile{Path: path, Bytes: s.Bytes, Records: s.Rows, SpecID: specID, SplitOffsets: s.GroupOffsets,
+func dataFile(path string, s *parquetfile.Summary, t *table.Table, modes *metricsModes) batch.DataFile {
+	f := batch.DataFile{Path: path, Bytes: s.Bytes, Records: s.Rows, SplitOffsets: s.GroupOffsets,
 		ColumnSizes: map[int]int64{}, ValueCounts: map[int]int64{}, NullCounts: map[int]int64{}, NaNCounts: map[int]int64{},
 		LowerBounds: map[int][]byte{}, UpperBounds: map[int][]byte{}}
 	types := leafTypes(tableFields(t.Schema().Fields()))
 	for _, c := range s.Columns {
-		f.ColumnSizes[c.ID] = c.Bytes
-		mode := metricsMode(t.Properties(), c.Path)
+		mode := modes.of(c.ID)
 		if mode.kind == "none" {
 			continue
 		}
-		f.ValueCounts[c.ID], f.NullCounts[c.ID] = c.Values, c.Nulls
+		f.ColumnSizes[c.ID], f.ValueCounts[c.ID], f.NullCounts[c.ID] = c.Bytes, c.Values, c.Nulls
 		kind := types[c.ID]
 		if kind.Kind == columns.Float32 || kind.Kind == columns.Float64 {
 			f.NaNCounts[c.ID] = c.NaNs
@@ -58,40 +53,6 @@ func leafTypes(fields []tableField) map[int]columns.Type {
 	}
 	walk(fields)
 	return types
-}
-
-// metrics says how much the metadata keeps of a column: none, counts, truncate (bounds of so many bytes or code points)
-// or full.
-type metrics struct {
-	kind   string
-	length int
-}
-
-// fullLength is what full amounts to: more of a value is not followed while writing.
-const fullLength = 64
-
-var truncateMode = regexp.MustCompile(`^truncate\((\d+)\)$`)
-
-// metricsMode reads the table's write.metadata.metrics.* properties. A value that makes no sense counts as the format's
-// default, truncate(16).
-func metricsMode(properties iceberg.Properties, path []string) metrics {
-	value, ok := properties[table.MetricsModeColumnConfPrefix+"."+strings.Join(path, ".")]
-	if !ok {
-		value = properties.Get(table.DefaultWriteMetricsModeKey, table.DefaultWriteMetricsModeDefault)
-	}
-	value = strings.ToLower(strings.TrimSpace(value))
-	switch value {
-	case "none", "counts":
-		return metrics{kind: value}
-	case "full":
-		return metrics{kind: value, length: fullLength}
-	}
-	if m := truncateMode.FindStringSubmatch(value); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
-			return metrics{"truncate", min(n, fullLength)}
-		}
-	}
-	return metrics{"truncate", 16}
 }
 
 // lowerBound is a column's lower bound in the table format's form (specification, Appendix D: single-value

@@ -50,7 +50,7 @@ func StoredSize(store iceio.IO, path string) (int64, error) { return storedSize(
 
 // MemoryForRows is what is left of a writer's memory for rows, beside the buffers of an upload and of the encoder.
 func MemoryForRows(memory int64, store iceio.IO) int64 {
-	return max(1<<20, memory-uploadMemory(store)-encoderBytes)
+	return max(1<<20, memory-uploadMemory(store)-parquetfile.EncoderBytes(parquetfile.Zstd, 0))
 }
 
 // DescribeFile says of a finished file what a table format's metadata would: sizes, counts, and bounds of 16 code points

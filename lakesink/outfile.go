@@ -37,7 +37,7 @@ func (o *outFile) add(ctx context.Context, rows *columns.Batch) error {
 			return explain(fmt.Sprintf("write %s", o.open.path), err)
 		}
 		from = next
-		if o.files.Size() >= o.w.sink.options.TargetFileBytes || o.files.Groups() >= maxGroups {
+		if o.files.Size() >= o.w.target || o.files.Groups() >= maxGroups {
 			if err := o.finish(); err != nil {
 				return err
 			}
@@ -61,8 +61,8 @@ func (o *outFile) finish() error {
 	if err != nil {
 		return explain(fmt.Sprintf("write %s", o.open.path), err)
 	}
-	f := dataFile(o.open.path, summary, o.w.table, o.w.task.SpecID)
-	f.Partition, f.SortOrderID = o.values, o.w.sortOrder
+	f := dataFile(o.open.path, summary, o.w.table, o.w.properties.metrics)
+	f.SpecID, f.Partition, f.SortOrderID = o.w.task.SpecID, o.values, o.w.sortOrder
 	o.w.finished = append(o.w.finished, f)
 	finished := o.open
 	o.open = nil

@@ -1,6 +1,7 @@
 package lakesink
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -28,6 +29,9 @@ type Writer struct {
 	attempt string
 	// sortOrder is the table's order that the files have, 0 for none.
 	sortOrder int
+	// properties are the table's, target is the size at which a file is finished.
+	properties *fileProperties
+	target     int64
 
 	// Rows go to whole, or to spread if the table has partitions.
 	whole    *outFile
@@ -75,7 +79,10 @@ func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, s
 // prepare makes what rows are written with.
 func (w *Writer) prepare(fields []parquetfile.Field) error {
 	i, spec := w.sink, w.table.Spec()
-	options := i.fileOptions(w.table, w.task, w.attempt, w.fs)
+	w.properties = propertiesOf(w.table)
+	w.properties.apply(fields)
+	w.target = cmp.Or(i.options.TargetFileBytes, w.properties.target, DefaultTargetFileBytes)
+	options := w.fileOptions()
 	memory := options.MemoryBytes
 	parts, err := partitionFields(&spec, fields)
 	if err != nil {
@@ -87,7 +94,7 @@ func (w *Writer) prepare(fields []parquetfile.Field) error {
 	}
 	gathers := len(parts) > 0 || order.by != nil
 	if gathers { // a row group takes no memory but that of its pages, which is bounded besides
-		options.RowGroupBytes, options.MemoryBytes = max(options.RowGroupBytes, partitionGroupBytes), memory/2
+		options.RowGroupBytes, options.MemoryBytes = cmp.Or(int64(w.properties.rowGroup), max(options.RowGroupBytes, partitionGroupBytes)), memory/2
 	}
 	if w.files, err = i.spare.take(fields, options); err != nil {
 		return err
@@ -133,18 +140,18 @@ func (i *Iceberg) checkClock(t *table.Table) error {
 		Hint:    "set the clock of this host, or of the one that wrote to the table (NTP); nothing was read or written"}
 }
 
-// fileOptions shares the memory between the open row group and the buffers of an upload.
-func (i *Iceberg) fileOptions(t *table.Table, task *batch.Task, attempt string, fs iceio.IO) parquetfile.Options {
-	o := parquetfile.Options{Codec: i.options.Codec, Level: i.options.Level, PageBytes: i.options.PageBytes, RowGroupBytes: i.options.RowGroupBytes,
-		MemoryBytes: i.options.MemoryBytes, CreatedBy: createdByForm(i.options.CreatedBy),
-		Metadata: map[string]string{keyQuery: task.Query, keyBatch: fmt.Sprint(task.Batch), "sluice.task": fmt.Sprint(task.Index), "sluice.attempt": attempt}}
-	o.MemoryBytes = max(1<<20, o.MemoryBytes-uploadMemory(fs)-encoderBytes)
+// fileOptions shares the memory between the open row group, the encoder and the buffers of an upload. What the table asks for
+// bounds row groups, pages, dictionaries and Bloom filters, which take no more than the memory all the same.
+func (w *Writer) fileOptions() parquetfile.Options {
+	i, p := &w.sink.options, w.properties
+	memory := i.MemoryBytes - uploadMemory(w.fs)
+	o := parquetfile.Options{Codec: i.Codec, Level: i.Level, PageBytes: cmp.Or(p.page, i.PageBytes), RowGroupBytes: cmp.Or(int64(p.rowGroup), i.RowGroupBytes),
+		PageRows: p.pageRows, DictionaryBytes: p.dict, BloomBytes: p.bloomMost, CreatedBy: createdByForm(i.CreatedBy),
+		Metadata: map[string]string{keyQuery: w.task.Query, keyBatch: fmt.Sprint(w.task.Batch), "sluice.task": fmt.Sprint(w.task.Index), "sluice.attempt": w.attempt}}
 	if o.Codec == "" {
-		switch c := parquetfile.Codec(t.Properties()[table.ParquetCompressionKey]); c {
-		case parquetfile.Zstd, parquetfile.Snappy, parquetfile.Gzip, parquetfile.Uncompressed:
-			o.Codec = c
-		}
+		o.Codec, o.Level = p.encoder(memory / 4)
 	}
+	o.MemoryBytes = max(1<<20, memory-parquetfile.EncoderBytes(o.Codec, o.Level))
 	return o
 }
 
@@ -157,9 +164,6 @@ func createdByForm(program string) string {
 	}
 	return fmt.Sprintf("%s version %s (build unknown)", name, version)
 }
-
-// encoderBytes is about what a zstd encoder and the scratch of a page take.
-const encoderBytes = 3 << 20
 
 // Write adds rows to the files. It keeps nothing of rows. After an error the writer is good for Abort only.
 func (w *Writer) Write(ctx context.Context, rows *columns.Batch) error {

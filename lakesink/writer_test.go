@@ -1,7 +1,6 @@
 package lakesink
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
-	"github.com/parquet-go/parquet-go"
 
 	"sluice/batch"
 	"sluice/columns"
@@ -281,28 +279,6 @@ func TestNamesOfColumnsThatWereRenamedDoNotMatterToReaders(t *testing.T) {
 	got := scan(t, load(t, c), table.WithSelectedFields("position"), table.WithRowFilter(iceberg.EqualTo(iceberg.Reference("position"), int64(4))))
 	if len(got) != 2 || got[0][0] != int64(4) {
 		t.Errorf("got %v", got)
-	}
-}
-
-func TestTheTablesCodecIsUsed(t *testing.T) {
-	for property, want := range map[string]string{"gzip": "GZIP", "snappy": "SNAPPY", "uncompressed": "UNCOMPRESSED", "zstd": "ZSTD", "lz4": "ZSTD"} {
-		s, c := newTable(t, func(o *Options) { o.TableProperties = map[string]string{table.ParquetCompressionKey: property} })
-		files := writeFiles(t, s, c, rawSchema(), rawRows(0, 0, 10))
-		data, err := os.ReadFile(localPath(files[0].Path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := f.Metadata().RowGroups[0].Columns[0].MetaData.Codec.String(); got != want {
-			t.Errorf("%s: got %s, want %s", property, got, want)
-		}
-		addFiles(t, c, files)
-		if rows := scan(t, load(t, c)); len(rows) != 10 {
-			t.Errorf("%s: %d rows", property, len(rows))
-		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"sluice/columns"
 )
 
-// prefixBytes is how much of a byte array is kept as its bound: enough for 16 code points, which is what table formats
+// prefixBytes is how much of a byte array is kept as its bound if nothing more is asked for: enough for 16 code points, which is what table formats
 // store, and for exact bounds of short values.
 const prefixBytes = 64
 
@@ -31,7 +31,7 @@ type bounds interface {
 func newBounds(from columns.Type, kind format.Type, width int) bounds {
 	switch {
 	case kind == format.ByteArray:
-		return &byteBounds{}
+		return &byteBounds{most: prefixBytes}
 	case kind == format.Boolean:
 		return &boolBounds{}
 	case from.Kind == columns.Float32, from.Kind == columns.Float64:
@@ -208,9 +208,10 @@ func (b *boolBounds) plain(has bool, value, other byte) []byte {
 func bit(data []byte, i int) bool { return data[i>>3]&(1<<(i&7)) != 0 }
 
 // byteBounds compares byte arrays as unsigned bytes, which for UTF-8 is the order of the code points. It keeps the
-// first prefixBytes of a value and whether there was more.
+// first bytes of a value and whether there was more.
 type byteBounds struct {
 	seen           bool
+	most           int // bytes that are kept
 	lo, hi         []byte
 	loCut, hiCut   bool
 	loWord, hiWord uint64 // the first eight bytes, to pass over most values quickly
@@ -222,9 +223,9 @@ func (b *byteBounds) observe(a *columns.Array, from, until int) {
 		if w := word(v); b.seen && w > b.loWord && w < b.hiWord {
 			continue
 		}
-		cut := len(v) > prefixBytes
+		cut := len(v) > b.most
 		if cut {
-			v = v[:prefixBytes]
+			v = v[:b.most]
 		}
 		b.down(v, cut)
 		b.up(v, cut)

@@ -3,22 +3,29 @@ package parquetfile
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"math/bits"
+	"slices"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 )
 
 // Codec names a compression of pages.
 type Codec string
 
-// The codecs. LZ4 is left out: two framings go by that name and readers disagree about them
-// (https://github.com/apache/arrow/issues/43783).
+// The codecs. LZ4 is that of raw blocks, which the format calls LZ4_RAW: what it calls LZ4 has a framing of Hadoop's, about
+// which readers disagree (https://github.com/apache/arrow/issues/43783).
 const (
 	Zstd         Codec = "zstd"
 	Snappy       Codec = "snappy"
 	Gzip         Codec = "gzip"
+	LZ4          Codec = "lz4_raw"
+	Brotli       Codec = "brotli"
 	Uncompressed Codec = "uncompressed"
 )
 
@@ -29,7 +36,8 @@ type codec interface {
 	format() format.CompressionCodec
 }
 
-// newCodec makes the codec of one writer. level is that of zstd (1 to 22) and gzip (1 to 9); 0 is the fastest.
+// newCodec makes the codec of one writer. level is that of zstd (1 to 22), gzip (1 to 9) and brotli (1 to 11); what is less is
+// the fastest.
 func newCodec(name Codec, level int) (codec, error) {
 	switch name {
 	case Zstd, "":
@@ -38,10 +46,37 @@ func newCodec(name Codec, level int) (codec, error) {
 		return snappyCodec{}, nil
 	case Gzip:
 		return newGzip(max(1, level))
+	case LZ4:
+		return &lz4Codec{}, nil
+	case Brotli:
+		return newBrotli(max(1, level)), nil
 	case Uncompressed:
 		return plainCodec{}, nil
 	}
-	return nil, fmt.Errorf("no compression %q: choose zstd, snappy, gzip or uncompressed", name)
+	return nil, fmt.Errorf("no compression %q: choose zstd, snappy, gzip, lz4_raw, brotli or uncompressed", name)
+}
+
+// EncoderBytes is about what the encoder of a writer takes, with the scratch of a page (measured on pages of 1 MiB; the slowest
+// levels keep tables for far more data than a page has).
+func EncoderBytes(name Codec, level int) int64 {
+	const mib = 1 << 20
+	switch {
+	case (name == Zstd || name == "") && level >= 10:
+		return 40 * mib
+	case (name == Zstd || name == "") && level >= 6:
+		return 8 * mib
+	case (name == Zstd || name == "") && level >= 3:
+		return 5 * mib
+	case name == Brotli && level >= 10:
+		return 90 * mib
+	case name == Brotli && level >= 9:
+		return 44 * mib
+	case name == Brotli && level >= 3:
+		return 14 * mib
+	case name == Brotli:
+		return 5 * mib
+	}
+	return 3 * mib
 }
 
 // zstdWindow bounds what an encoder remembers of a page; more of it made pages no smaller and took 8 MB an encoder
@@ -93,6 +128,35 @@ func (c *gzipCodec) compress(dst, src []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 func (*gzipCodec) format() format.CompressionCodec { return format.Gzip }
+
+type lz4Codec struct{ compressor lz4.Compressor }
+
+func (c *lz4Codec) compress(dst, src []byte) ([]byte, error) {
+	dst = slices.Grow(dst[:0], lz4.CompressBlockBound(len(src)))
+	n, err := c.compressor.CompressBlock(src, dst[:cap(dst)])
+	return dst[:n], err
+}
+func (*lz4Codec) format() format.CompressionCodec { return format.Lz4Raw }
+
+type brotliCodec struct{ writer *brotli.Writer }
+
+// newBrotli bounds what an encoder remembers, as with zstd.
+func newBrotli(level int) codec {
+	return &brotliCodec{brotli.NewWriterOptions(io.Discard, brotli.WriterOptions{Quality: level, LGWin: bits.Len(zstdWindow) - 1})}
+}
+
+func (c *brotliCodec) compress(dst, src []byte) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
+	c.writer.Reset(out)
+	if _, err := c.writer.Write(src); err != nil {
+		return nil, err
+	}
+	if err := c.writer.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+func (*brotliCodec) format() format.CompressionCodec { return format.Brotli }
 
 type plainCodec struct{}
 

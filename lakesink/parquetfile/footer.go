@@ -29,7 +29,7 @@ type ColumnSummary struct {
 	// Bytes are compressed and include page headers. Values include nulls.
 	Bytes, Values, Nulls, NaNs int64
 	// Lower and Upper are the smallest and largest value in PLAIN form without length, nil if there is none; NaN is left out. Cut says
-	// that only the first 64 bytes of a longer value are there.
+	// that only the first bytes of a longer value are there: 64, or as many as the column's options ask for.
 	Lower, Upper       []byte
 	LowerCut, UpperCut bool
 }
@@ -62,11 +62,16 @@ func (w *Writer) flushGroup() error {
 		group.TotalCompressedSize += metadata.TotalCompressedSize
 		group.Columns = append(group.Columns, format.ColumnChunk{MetaData: metadata})
 		offsets[i].PageLocations = l.chunk.pages
-		if !l.chunk.noIndex {
+		if !l.chunk.noIndex && !l.options.NoStatistics {
 			indexes[i] = l.chunk.index
 			indexes[i].BoundaryOrder = l.chunk.order(l.kind)
 		}
 		l.close(&metadata, w.blocks)
+	}
+	for i, l := range w.layout.leaves { // behind the chunks, which readers fetch together
+		if err := w.flushFilter(l, &group.Columns[i].MetaData); err != nil {
+			return err
+		}
 	}
 	f := &w.footer
 	f.groups, f.columns, f.offsets = append(f.groups, group), append(f.columns, indexes), append(f.offsets, offsets)
@@ -132,7 +137,7 @@ func (l *leaf) statistics() format.Statistics {
 	s := format.Statistics{NullCount: l.chunk.nulls}
 	lo, loCut := l.chunkBounds.lower()
 	hi, hiCut := l.chunkBounds.upper()
-	if !loCut && !hiCut && nans(l.chunkBounds) == 0 {
+	if !loCut && !hiCut && max(len(lo), len(hi)) <= prefixBytes && nans(l.chunkBounds) == 0 && !l.options.NoStatistics {
 		s.MinValue, s.MaxValue = lo, hi
 	}
 	return s

@@ -20,6 +20,9 @@ type leaf struct {
 	maxDef uint8
 	maxRep uint8
 	encode encoder // nil for booleans
+	// options are how the values are written, filter is nil without a Bloom filter.
+	options ColumnOptions
+	filter  *filter
 
 	dict  *dictionary // nil while values are written plainly
 	spent *dictionary // the one that pages of the chunk refer to
@@ -40,7 +43,7 @@ type columnTotals struct {
 func newLeaf(f *Field, at place, kind format.Type, width int) *leaf {
 	from := f.source()
 	l := &leaf{names: at.names, steps: at.steps, column: at.column, id: f.ID, kind: kind, width: width, from: from,
-		text: f.Type.Kind == columns.String, maxDef: at.def, maxRep: at.rep}
+		text: f.Type.Kind == columns.String, maxDef: at.def, maxRep: at.rep, options: f.Options}
 	if kind != format.Boolean {
 		l.encode = newEncoder(from, kind, width)
 	}
@@ -48,7 +51,13 @@ func newLeaf(f *Field, at place, kind format.Type, width int) *leaf {
 	return l
 }
 
-func (l *leaf) newBounds() bounds { return newBounds(l.from, l.kind, l.width) }
+func (l *leaf) newBounds() bounds {
+	b := newBounds(l.from, l.kind, l.width)
+	if bytes, ok := b.(*byteBounds); ok {
+		bytes.most = max(prefixBytes, l.options.BoundBytes)
+	}
+	return b
+}
 
 // flat leaves are columns of the rows themselves.
 func (l *leaf) flat() bool { return len(l.steps) == 1 }
@@ -173,9 +182,22 @@ func (l *leaf) put(a *columns.Array, from, until int) {
 			l.page.bits.add(bit(a.Data, i))
 		}
 	default:
+		begin := len(l.page.values)
 		l.page.values = l.encode(l.page.values, a, from, until)
+		if l.filter != nil {
+			l.filterIn(a, from, until, l.page.values[begin:])
+		}
 	}
 	l.page.bounds.observe(a, from, until)
+}
+
+// filterIn adds values to the Bloom filter; plain are the same ones.
+func (l *leaf) filterIn(a *columns.Array, from, until int, plain []byte) {
+	if l.kind == format.ByteArray {
+		l.filter.addTexts(a, from, until)
+	} else {
+		l.filter.addPlain(plain, l.kind, l.width)
+	}
 }
 
 // putRepeat adds the single value of a n times. With a dictionary that costs nothing however large n is.
@@ -191,12 +213,20 @@ func (l *leaf) putRepeat(a *columns.Array, n int) {
 			l.page.values = l.encode(l.page.values, a, 0, 1)
 		}
 	}
+	if l.filter != nil {
+		l.scratch = l.encode(l.scratch[:0], a, 0, 1)
+		l.filterIn(a, 0, 1, l.scratch)
+	}
 	l.page.bounds.observe(a, 0, 1)
 }
 
 func (l *leaf) putIndex(a *columns.Array, i, n int) {
 	l.scratch = l.encode(l.scratch[:0], a, i, i+1)
+	known := len(l.dict.plain)
 	l.page.indexes = l.page.indexes.add(n, l.dict.index(l.scratch))
+	if l.filter != nil && len(l.dict.plain) > known {
+		l.filterIn(a, i, i+1, l.scratch)
+	}
 	l.page.bounds.observe(a, i, i+1)
 }
 
@@ -265,8 +295,6 @@ func (d *dictionary) index(plain []byte) int32 {
 	}
 	return n
 }
-
-func (d *dictionary) full() bool { return len(d.plain) > maxDictionaryBytes }
 
 func (d *dictionary) reset() {
 	clear(d.numbers)

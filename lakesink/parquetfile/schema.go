@@ -31,6 +31,21 @@ type Field struct {
 	Source int
 	// Children are a List's element, a Map's key and value, a Struct's fields.
 	Children []Field
+	// Options are how the values of a column of values are written.
+	Options ColumnOptions
+}
+
+// ColumnOptions are those of one column of values. The zero value stands for the defaults.
+type ColumnOptions struct {
+	// BoundBytes is how much of a byte array the bounds of the Summary follow; the default is 64, which is enough for 16 code
+	// points.
+	BoundBytes int
+	// Bloom asks for a Bloom filter, nil for none.
+	Bloom *Bloom
+	// NoStatistics leaves the smallest and largest values out of the footer and of the page index.
+	NoStatistics bool
+	// NoDictionary has the values written plainly, whatever they are.
+	NoDictionary bool
 }
 
 // source is the type of the values in the rows.

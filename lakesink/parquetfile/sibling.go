@@ -17,6 +17,9 @@ func (w *Writer) Sibling() *Writer {
 func (l *leaf) sibling() *leaf {
 	s := *l
 	s.dict, s.spent, s.chunk, s.scratch = nil, nil, chunk{}, nil
+	if l.filter != nil {
+		s.filter = &filter{Bloom: l.filter.Bloom, most: l.filter.most}
+	}
 	s.chunkBounds, s.file = l.newBounds(), columnTotals{bounds: l.newBounds()}
 	return &s
 }
@@ -60,11 +63,14 @@ const (
 	indexBytesOfPage = 256
 )
 
+// boundBytes is what the bounds of a leaf take if more than usual is kept of them.
+func (l *leaf) boundBytes() int64 { return int64(4 * max(0, l.options.BoundBytes-prefixBytes)) }
+
 // Held is about how much memory the file takes while another one is appended to.
 func (w *Writer) Held() int64 {
 	held := int64(leafBytes * len(w.layout.leaves))
 	for _, l := range w.layout.leaves {
-		held += l.chunk.compressed + int64(indexBytesOfPage*len(l.chunk.pages))
+		held += l.chunk.compressed + int64(indexBytesOfPage*len(l.chunk.pages)) + l.filter.held() + l.boundBytes()
 	}
 	return held
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -27,8 +28,15 @@ type Options struct {
 	Codec Codec
 	Level int
 	// PageBytes is the size to which pages are filled before compression; the default is 256 KiB. Pages are smaller
-	// where a table has so many columns that the open ones would take more than a quarter of MemoryBytes.
+	// where the open ones would take more than a quarter of MemoryBytes, or one more than a 16th.
 	PageBytes int
+	// PageRows is how many rows a page has at most; the default is 65,536.
+	PageRows int
+	// DictionaryBytes is the size at which a dictionary is given up; the default is 64 KiB.
+	DictionaryBytes int
+	// BloomBytes is how large a Bloom filter is at most, a power of two; the default is 1 MiB. All of them take no more than an
+	// eighth of MemoryBytes.
+	BloomBytes int
 	// RowGroupBytes is the size to which row groups are filled before compression; the default is 128 MiB.
 	RowGroupBytes int64
 	// MemoryBytes bounds what is held for the open row group, as its finished pages are kept compressed until it is
@@ -41,10 +49,19 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.PageBytes == 0 {
-		o.PageBytes = 256 << 10
+		o.PageBytes = usualPageBytes
 	}
 	if o.RowGroupBytes == 0 {
 		o.RowGroupBytes = 128 << 20
+	}
+	if o.PageRows == 0 {
+		o.PageRows = 64 << 10
+	}
+	if o.DictionaryBytes == 0 {
+		o.DictionaryBytes = maxDictionaryBytes
+	}
+	if o.BloomBytes == 0 {
+		o.BloomBytes = 1 << 20
 	}
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = 64 << 20
@@ -101,7 +118,8 @@ func NewWriter(fields []Field, options Options) (*Writer, error) {
 	if len(w.layout.leaves) == 0 {
 		return nil, errors.New("a Parquet file needs at least one column")
 	}
-	w.pageBytes = min(options.PageBytes, max(minPageBytes, int(options.MemoryBytes)/(4*len(w.layout.leaves))))
+	w.pageBytes = w.pageSize()
+	w.addFilters()
 	var protocol thrift.CompactProtocol
 	w.headerEncoder = thrift.NewEncoder(protocol.NewWriter(&w.header))
 	w.pages, w.at = make([]page, len(w.layout.leaves)), w
@@ -111,6 +129,25 @@ func NewWriter(fields []Field, options Options) (*Writer, error) {
 		l.page.reset(w.pageBytes)
 	}
 	return w, nil
+}
+
+// pageSize is that of the options, as far as memory allows: what a page becomes, compressed, has to have room besides.
+func (w *Writer) pageSize() int {
+	memory := int(min(w.options.MemoryBytes, math.MaxInt32))
+	return min(w.options.PageBytes, max(minPageBytes, memory/(4*len(w.layout.leaves))), max(usualPageBytes, memory/16))
+}
+
+// addFilters gives the columns their Bloom filters. While one is made it takes up to twice its size.
+func (w *Writer) addFilters() {
+	n := 0
+	for _, l := range w.layout.leaves {
+		if l.options.Bloom != nil {
+			n++
+		}
+	}
+	for _, l := range w.layout.leaves {
+		l.filter = newFilter(l.options.Bloom, l.kind, min(w.options.BloomBytes, int(min(w.options.MemoryBytes, math.MaxInt32))/(16*max(1, n))))
+	}
 }
 
 // Reuse makes the writer good for other files, if they have the same fields and settings; the program's name and the
@@ -128,8 +165,8 @@ func (w *Writer) Reuse(fields []Field, options Options) bool {
 	return true
 }
 
-// minPageBytes is the size below which pages cost more than they save.
-const minPageBytes = 8 << 10
+// minPageBytes is the size below which pages cost more than they save, usualPageBytes that which they have if nobody says more.
+const minPageBytes, usualPageBytes = 8 << 10, 256 << 10
 
 // Begin starts a file. Whatever was written since the last Close is forgotten. Nothing is written to out before the first
 // row group is complete.
@@ -154,14 +191,13 @@ func (l *leaf) reset(w *Writer) {
 	l.chunk.reset(w.blocks)
 	l.chunkBounds.reset()
 	l.dict, l.spent = nil, nil
+	if l.filter != nil {
+		l.filter.reset()
+	}
 }
 
-// chunkRows bounds the rows that are added to the columns in turn, pageRows those of a page: readers that skip pages
-// by their rows do so in such steps.
-const (
-	chunkRows = 8 << 10
-	pageRows  = 64 << 10
-)
+// chunkRows bounds the rows that are added to the columns in turn.
+const chunkRows = 8 << 10
 
 // Append adds rows from the given one on, as many as make a small part of a page, at least one, and returns the first
 // that is left. It keeps nothing of rows. Row groups end when they are full.
@@ -188,7 +224,7 @@ func (w *Writer) start(rows *columns.Batch) {
 	}
 	for _, l := range w.layout.leaves {
 		a := l.root(rows)
-		if a != nil && a.Repeat && l.flat() && l.encode != nil {
+		if a != nil && a.Repeat && l.flat() && l.encode != nil && !l.options.NoDictionary {
 			l.dict = newDictionary()
 		}
 	}
@@ -211,7 +247,7 @@ func (w *Writer) check(rows *columns.Batch) error {
 // slice finds the end of the rows that may be added at once.
 func (w *Writer) slice(rows *columns.Batch, from int) int {
 	limit := w.pageBytes / 4
-	low, high := from+1, min(from+chunkRows, rows.Rows) // low fits, or is a single row
+	low, high := from+1, min(from+min(chunkRows, w.roomOfPages()), rows.Rows) // low fits, or is a single row
 	if w.weight(rows, from, high) <= limit {
 		return high
 	}
@@ -224,6 +260,15 @@ func (w *Writer) slice(rows *columns.Batch, from int) int {
 		}
 	}
 	return low
+}
+
+// roomOfPages is how many rows every open page still takes.
+func (w *Writer) roomOfPages() int {
+	most := 0
+	for _, l := range w.layout.leaves {
+		most = max(most, l.page.rows)
+	}
+	return w.options.PageRows - most
 }
 
 func (w *Writer) weight(rows *columns.Batch, from, until int) int {
@@ -239,8 +284,8 @@ func (w *Writer) append(rows *columns.Batch, from, until int) error {
 		if err := l.append(rows, from, until, &w.entries); err != nil {
 			return err
 		}
-		full := l.dict != nil && l.dict.full()
-		if l.page.size() >= w.pageBytes || l.page.rows >= pageRows || full {
+		full := l.dict != nil && len(l.dict.plain) > w.options.DictionaryBytes
+		if l.page.size() >= w.pageBytes || l.page.rows >= w.options.PageRows || full {
 			if err := w.flushPage(l); err != nil {
 				return err
 			}
@@ -263,7 +308,7 @@ func (w *Writer) groupIsFull() bool {
 	var uncompressed, held int64
 	for _, l := range w.layout.leaves {
 		uncompressed += l.chunk.uncompressed + int64(l.page.size())
-		held += l.chunk.compressed + int64(l.page.size())
+		held += l.chunk.compressed + int64(l.page.size()) + l.filter.held()
 	}
 	return uncompressed >= w.options.RowGroupBytes || held >= w.options.MemoryBytes*3/4
 }
