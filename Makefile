@@ -62,7 +62,7 @@ demo: ## the whole story on one machine, with Go alone (the first build takes mi
 	@./sluice demo
 
 interop: ## what sluice wrote, read by a real Spark (needs Java and Maven)
-	tools/named-tests interop '^TestSparkReads' ./cmd -- -v -timeout 15m
+	tools/named-tests interop '^TestSparkReads' ./cmd ./lakesink -- -v -timeout 15m
 
 soak: rig-start ## long runs: 10,000 commits, thousands of kills (hours)
 	tools/named-tests integration,soak '^TestSoak' $(soaked) -- -timeout 6h -v

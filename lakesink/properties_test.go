@@ -146,7 +146,7 @@ func TestALevelIsNoHigherThanTheMemoryAllows(t *testing.T) {
 		memory       int64
 		want         int
 	}{
-		{"zstd", "22", 256 << 20, 22}, {"zstd", "22", 64 << 20, 9}, {"zstd", "9", 24 << 20, 5}, {"zstd", "3", 1 << 20, 2}, {"brotli", "11", 64 << 20, 8}, {"brotli", "11", 16 << 20, 1}, {"gzip", "9", 16 << 20, 9},
+		{"zstd", "22", 256 << 20, 22}, {"zstd", "22", 64 << 20, 9}, {"zstd", "9", 24 << 20, 5}, {"zstd", "3", 1 << 20, 1}, {"brotli", "11", 64 << 20, 8}, {"brotli", "11", 16 << 20, 1}, {"gzip", "9", 16 << 20, 9},
 	} {
 		_, tbl := withProperties(t, map[string]string{table.ParquetCompressionKey: c.codec, table.ParquetCompressionLevelKey: c.level})
 		if _, got := propertiesOf(tbl).encoder(c.memory / 4); got != c.want {
