@@ -246,10 +246,8 @@ func TestFiltersStayWithinTheMemory(t *testing.T) {
 	const memory, count = 8 << 20, 6
 	long := columns.Type{Kind: columns.Int64}
 	var fields []Field
-	var schema columns.Schema
 	for i := range count {
 		fields = append(fields, Field{Name: fmt.Sprint("c", i), ID: i + 1, Required: true, Type: long, Source: i})
-		schema = append(schema, columns.Field{Type: long, Required: true})
 	}
 	w, err := NewWriter(bloomFields(fields), Options{MemoryBytes: memory, BloomBytes: 128 << 20, Codec: Uncompressed})
 	if err != nil {
@@ -264,10 +262,11 @@ func TestFiltersStayWithinTheMemory(t *testing.T) {
 	for range 60 {
 		b := &columns.Batch{Rows: 2000, Columns: make([]columns.Array, count)}
 		for i := range b.Columns {
-			b.Columns[i] = columns.Array{Kind: columns.Int64, Len: 2000}
-			for range 2000 {
-				b.Columns[i].Int64s = append(b.Columns[i].Int64s, rng.Int64())
+			values := make([]int64, b.Rows)
+			for k := range values {
+				values[k] = rng.Int64()
 			}
+			b.Columns[i] = columns.Array{Kind: columns.Int64, Len: b.Rows, Int64s: values}
 		}
 		for from := 0; from < b.Rows; {
 			if from, err = w.Append(b, from); err != nil {
