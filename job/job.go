@@ -170,6 +170,9 @@ type Parquet struct {
 	Path string
 	// TargetFileSize is the size that data files aim at, in bytes.
 	TargetFileSize int64
+	// PartitionBy is how the folder is partitioned, nil for as it is if it is there already. SortBy is how rows are sorted.
+	PartitionBy []layout.Term
+	SortBy      []layout.Order
 	// SparkMetadata keeps Spark's log of a file sink.
 	SparkMetadata bool
 }

@@ -24,6 +24,7 @@ const (
 	warehousePath     = "sink.iceberg.catalog.warehouse"
 	parquetSection    = "sink.parquet"
 	parquetPath       = "sink.parquet.path"
+	filesByPath       = "sink.parquet.partitionBy"
 	tablePath         = "sink.iceberg.table"
 	namePath          = "name"
 	checkpointPath    = "checkpoint"
@@ -278,6 +279,13 @@ var keys = []*Key{
 		Brief: "A folder of Parquet files instead of a table: a local folder, or s3://bucket/folder; created if it is not there",
 		Doc: "A folder of Parquet files instead of a table, without a catalog: a local folder, or `s3://bucket/folder` with the parameters that a checkpoint's address takes (`?region=…&endpoint=…&use_path_style=true`). " +
 			"It is created if it is not there, and is recognised by its UUID, so that it may move. docs/files.md says what is in it, and how to read it. Either this or `sink.iceberg.table`."}),
+	key(filesByPath, func(j *Job) *[]layout.Term { return &j.Sink.Parquet.PartitionBy }, partitions, Key{
+		Class: NextBatch,
+		Doc: "How a folder that is created is partitioned, as `name=value/` folders that Spark, Hive and DuckDB know: columns, which the files then leave out, and `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(16, c)`, `truncate(10, c)`. " +
+			"A folder that is there already is followed if this is left out; else the two must agree. docs/files.md tells more."}),
+	key("sink.parquet.sortBy", func(j *Job) *[]layout.Order { return &j.Sink.Parquet.SortBy }, orders, Key{
+		Class: NextBatch,
+		Doc:   "What the rows of each file are sorted by. It costs memory: a file is no larger than what a worker can sort."}),
 	key("sink.parquet.targetFileSize", func(j *Job) *int64 { return &j.Sink.Parquet.TargetFileSize }, size(64<<10), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes",
 		Doc: "The size that data files aim at."}),

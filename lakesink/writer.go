@@ -13,6 +13,7 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/lakesink/parquetfile"
+	"sluice/lakesink/partition"
 )
 
 // Writer writes the data files of one attempt at a task. It is used by one goroutine.
@@ -28,6 +29,8 @@ type Writer struct {
 	attempt string
 	// sortOrder is the table's order that the files have, 0 for none.
 	sortOrder int
+	// set stands for sink and table where there is no table.
+	set *FileSet
 
 	// Rows go to whole, or to spread if the table has partitions.
 	whole    *outFile
@@ -75,8 +78,6 @@ func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, s
 // prepare makes what rows are written with.
 func (w *Writer) prepare(fields []parquetfile.Field) error {
 	i, spec := w.sink, w.table.Spec()
-	options := i.fileOptions(w.table, w.task, w.attempt, w.fs)
-	memory := options.MemoryBytes
 	parts, err := partitionFields(&spec, fields)
 	if err != nil {
 		return err
@@ -85,19 +86,25 @@ func (w *Writer) prepare(fields []parquetfile.Field) error {
 	if err != nil {
 		return err
 	}
-	gathers := len(parts) > 0 || order.by != nil
+	w.sortOrder = order.id
+	return w.lay(fields, i.fileOptions(w.table, w.task, w.attempt, w.fs), parts, order.by)
+}
+
+// lay makes one file at a time, or files of partitions and sorted rows.
+func (w *Writer) lay(fields []parquetfile.Field, options parquetfile.Options, parts []partition.Field, order *partition.Order) (err error) {
+	memory := options.MemoryBytes
+	gathers := len(parts) > 0 || order != nil
 	if gathers { // a row group takes no memory but that of its pages, which is bounded besides
 		options.RowGroupBytes, options.MemoryBytes = max(options.RowGroupBytes, partitionGroupBytes), memory/2
 	}
-	if w.files, err = i.spare.take(fields, options); err != nil {
+	if w.files, err = w.spare().take(fields, options); err != nil {
 		return err
 	}
-	w.sortOrder = order.id
 	if !gathers {
 		w.whole = &outFile{w: w, files: w.files}
 		return nil
 	}
-	w.spread, err = newSpread(w, parts, order.by, memory)
+	w.spread, err = newSpread(w, parts, order, memory)
 	return err
 }
 
@@ -181,7 +188,7 @@ func (w *Writer) Close(ctx context.Context) ([]batch.DataFile, error) {
 		return nil, err
 	}
 	if !w.done {
-		w.sink.spare.put(w.files)
+		w.spare().put(w.files)
 	}
 	w.done, w.files, w.spread, w.whole = true, nil, nil, nil
 	return w.finished, nil

@@ -78,9 +78,6 @@ func (f *Folder) checkSpark(ctx context.Context, s *state, query string) error {
 	return nil
 }
 
-// Makeable says whether a folder that is not there yet can be made: an Inconsistent fault where Spark has it.
-func (f *Folder) Makeable(ctx context.Context) error { return f.foreignSpark(ctx) }
-
 // foreignSpark refuses a folder that a Spark query writes: its readers see what Spark's log lists and nothing else.
 func (f *Folder) foreignSpark(ctx context.Context) error {
 	keys, err := f.options.Objects.List(ctx, sparkFolder, "")
