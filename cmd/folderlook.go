@@ -20,11 +20,17 @@ func (f *folder) statement(t *table.Table, paths []string, limit string) string 
 	}
 	quoted := make([]string, len(paths))
 	for i, path := range paths {
+		if rest, ok := strings.CutPrefix(path, "azblob://"); ok {
+			path = "az://" + rest
+		}
 		quoted[i] = "'" + strings.ReplaceAll(path, "'", "''") + "'"
 	}
 	load := ""
-	if strings.Contains(f.TableName(), "://") {
+	switch scheme, _, ok := strings.Cut(f.TableName(), "://"); {
+	case ok && (scheme == "s3" || scheme == "gs"):
 		load = "INSTALL httpfs; LOAD httpfs; "
+	case ok:
+		load = "INSTALL azure; LOAD azure; "
 	}
 	return fmt.Sprintf("%sSELECT * FROM read_parquet([%s], union_by_name=true%s)%s;", load, strings.Join(quoted, ", "), f.hive(t, paths[0]), limit)
 }

@@ -9,6 +9,7 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/lakesink/parquetfile"
+	"sluice/objectstore"
 )
 
 // What follows is what a sink of Parquet files without a catalog (lakesink/files) shares with that of an Iceberg table: how
@@ -21,6 +22,11 @@ func OpenStore(ctx context.Context, address string, properties map[string]string
 		return durableFS{}, nil
 	}
 	return iceio.LoadFS(ctx, properties, address)
+}
+
+// FolderStore is the store of a folder that is open already, at an address such as gs://bucket/folder.
+func FolderStore(ctx context.Context, store objectstore.Folder, address string) iceio.IO {
+	return &storeFS{ctx: ctx, store: store, folder: address}
 }
 
 // MemoryForRows is what is left of a writer's memory for rows, beside the buffers of an upload and of the encoder.

@@ -86,6 +86,9 @@ func (f *Folder) begun(rows columns.Schema) (*Schema, error) {
 // Makeable says whether a folder that is not there yet can be made for rows of the schema: an Inconsistent fault where Spark has
 // it, a NotSetUp fault where it cannot be laid out as the options say. rows may be nil, where nobody knows them.
 func (f *Folder) Makeable(ctx context.Context, rows columns.Schema) error {
+	if err := f.sparkless(); err != nil {
+		return err
+	}
 	if err := f.foreignSpark(ctx); err != nil || rows == nil {
 		return err
 	}
@@ -95,7 +98,10 @@ func (f *Folder) Makeable(ctx context.Context, rows columns.Schema) error {
 
 // create believes neither success nor failure: what is there afterwards counts.
 func (f *Folder) create(ctx context.Context, rows columns.Schema) (*state, error) {
-	if err := errors.Join(f.proved(ctx), f.foreignSpark(ctx)); err != nil {
+	if err := f.Makeable(ctx, rows); err != nil {
+		return nil, err
+	}
+	if err := f.proved(ctx); err != nil {
 		return nil, err
 	}
 	began, err := f.begun(rows)
