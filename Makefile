@@ -34,7 +34,7 @@ integration: rig-start ## tests against real Kafka, S3, DuckDB and PyIceberg
 clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure (minutes to install the first time)
 	rig/gcs start
 	rig/azure start
-	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS' ./objectstore ./checkpoint ./lakesink ./cmd
+	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS' ./objectstore ./checkpoint ./lakesink ./lakesink/files ./cmd
 
 lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulnerabilities, the import rule
 	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt'd:" $$files >&2; exit 1; }

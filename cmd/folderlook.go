@@ -3,27 +3,66 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 )
 
 // statement is one for DuckDB that reads these files of the folder and no other. DuckDB finds the columns of all of them by
-// name; a column that came later is null in the files before it.
-func (f *folder) statement(paths []string, limit string) string {
+// name; a column that came later is null in the files before it. Those that are in the names of folders get the types that the
+// folder's columns have: DuckDB would take 007 for a number.
+func (f *folder) statement(t *table.Table, paths []string, limit string) string {
 	if len(paths) == 0 {
 		return ""
 	}
 	quoted := make([]string, len(paths))
 	for i, path := range paths {
+		if rest, ok := strings.CutPrefix(path, "azblob://"); ok {
+			path = "az://" + rest
+		}
 		quoted[i] = "'" + strings.ReplaceAll(path, "'", "''") + "'"
 	}
 	load := ""
-	if strings.Contains(f.TableName(), "://") {
+	switch scheme, _, ok := strings.Cut(f.TableName(), "://"); {
+	case ok && (scheme == "s3" || scheme == "gs"):
 		load = "INSTALL httpfs; LOAD httpfs; "
+	case ok:
+		load = "INSTALL azure; LOAD azure; "
 	}
-	return fmt.Sprintf("%sSELECT * FROM read_parquet([%s], union_by_name=true)%s;", load, strings.Join(quoted, ", "), limit)
+	return fmt.Sprintf("%sSELECT * FROM read_parquet([%s], union_by_name=true%s)%s;", load, strings.Join(quoted, ", "), f.hive(t, paths[0]), limit)
+}
+
+// hive is what DuckDB is told of the folders that a file is in.
+func (f *folder) hive(t *table.Table, file string) string {
+	var types []string
+	levels := strings.Split(strings.TrimPrefix(file, f.TableName()+"/"), "/")
+	levels = levels[:len(levels)-1]
+	for _, level := range levels {
+		escaped, _, _ := strings.Cut(level, "=")
+		name, err := url.PathUnescape(escaped)
+		if field, ok := t.Schema().FindFieldByName(name); ok && err == nil {
+			types = append(types, fmt.Sprintf("'%s': %s", strings.ReplaceAll(name, "'", "''"), duckType(field.Type)))
+		}
+	}
+	switch {
+	case len(levels) == 0:
+		return ""
+	case len(types) == 0:
+		return ", hive_partitioning=true"
+	}
+	return fmt.Sprintf(", hive_partitioning=true, hive_types={%s}", strings.Join(types, ", "))
+}
+
+// duckType is DuckDB's word for a type of Iceberg. The names of folders have times in UTC.
+func duckType(t iceberg.Type) string {
+	words := map[string]string{"string": "VARCHAR", "int": "INTEGER", "long": "BIGINT", "timestamptz": "TIMESTAMP"}
+	if word := words[t.String()]; word != "" {
+		return word
+	}
+	return strings.ReplaceAll(strings.ToUpper(t.String()), " ", "")
 }
 
 // paths lists the files that count, in the order of their batches.
@@ -55,7 +94,7 @@ func (f *folder) exactly(ctx context.Context) (string, error) {
 		return "", err
 	}
 	all, err := paths(ctx, t)
-	return f.statement(all, ""), err
+	return f.statement(t, all, ""), err
 }
 
 // look is the statement that shows some of the newest rows; empty if the folder cannot be read now.
@@ -69,5 +108,5 @@ func (f *folder) look(ctx context.Context) string {
 		return ""
 	}
 	const newest = 5
-	return f.statement(all[max(0, len(all)-newest):], " LIMIT 10")
+	return f.statement(t, all[max(0, len(all)-newest):], " LIMIT 10")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sluice/batch"
+	"sluice/columns"
 	"sluice/decode"
 	"sluice/decode/ddl"
 	"sluice/progress"
@@ -41,10 +42,20 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 // unmakeable is why the table cannot be created as the job wants it laid out, or not in this folder. What else is wrong with
 // the job is told elsewhere.
 func (l *pipeline) unmakeable(ctx context.Context, missing *batch.Table) error {
-	if to, ok := l.sink.(*folder); ok {
-		return to.Makeable(ctx)
+	to, isFolder := l.sink.(*folder)
+	rows := l.rowsFor(ctx, missing)
+	switch {
+	case isFolder:
+		return to.Makeable(ctx, rows)
+	case rows == nil:
+		return nil
 	}
-	value, err := l.valueFor(ctx, missing)
+	return l.iceberg.Makeable(rows)
+}
+
+// rowsFor is the columns of the next batch's rows; nil if what is wrong with the job is told elsewhere.
+func (l *pipeline) rowsFor(ctx context.Context, table *batch.Table) columns.Schema {
+	value, err := l.valueFor(ctx, table)
 	if err != nil {
 		return nil
 	}
@@ -52,7 +63,7 @@ func (l *pipeline) unmakeable(ctx context.Context, missing *batch.Table) error {
 	if err != nil {
 		return nil
 	}
-	return l.iceberg.Makeable(d.Schema())
+	return d.Schema()
 }
 
 func settled[T any](plans, jobs *T) *T {

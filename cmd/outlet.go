@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/batch"
@@ -84,19 +85,35 @@ func openFolder(ctx context.Context, location string, options files.Options) (*f
 		return nil, err
 	}
 	options.Location, options.CreatedBy = job.Folder(location), "sluice "+Version()
-	if options.Store, err = lakesink.OpenStore(ctx, options.Location, storeProperties(location)); err != nil {
+	if options.Store, err = storeOf(ctx, books, location); err != nil {
 		return nil, lakesink.Explain("open the store of "+options.Location, err)
 	}
 	options.Objects = objects{books}
 	return &folder{files.New(options), verify.Folder{Location: options.Location, Objects: objects{books}, Store: options.Store}}, nil
 }
 
-// knownParameters refuses what only the bookkeeping would heed: data files go through another client.
+// storeOf is where the data files go. On S3 and on disks that is another client than the bookkeeping's.
+func storeOf(ctx context.Context, books objectstore.Folder, location string) (iceio.IO, error) {
+	folder := job.Folder(location)
+	if scheme, _, ok := strings.Cut(folder, "://"); ok && scheme != "s3" {
+		return lakesink.FolderStore(ctx, books, folder), nil
+	}
+	return lakesink.OpenStore(ctx, folder, storeProperties(location))
+}
+
+// knownParameters refuses what only the bookkeeping would heed, where data files go through another client, and a second way to
+// say which folder it is.
 func knownParameters(location string) error {
 	_, query, _ := strings.Cut(location, "?")
 	parameters, err := url.ParseQuery(query)
 	if err != nil || !strings.Contains(location, "://") {
 		return nil // whoever opens it says what is wrong
+	}
+	if !strings.HasPrefix(location, "s3://") {
+		if parameters.Has("prefix") {
+			return &usage{fmt.Errorf("the parameter prefix of %s is not taken for a folder of files", job.Folder(location)), "write the folder into the path; nothing was touched"}
+		}
+		return nil
 	}
 	for name := range parameters {
 		if !slices.Contains([]string{"region", "endpoint", "use_path_style", "s3ForcePathStyle"}, name) {

@@ -271,7 +271,7 @@ func (l *pipeline) checkLetters(ctx context.Context, in batch.LetterPlace) (stri
 		}
 		state = " takes the dead letters"
 	} else if to, ok := s.(*folder); ok {
-		if err := to.Makeable(ctx); err != nil {
+		if err := to.Makeable(ctx, nil); err != nil {
 			return "", err
 		}
 	}

@@ -116,7 +116,7 @@ func (p *pipeline) openSource(ctx context.Context) (err error) {
 // openSink opens the catalog, or the folder. Whether its places are readable has been looked at.
 func (p *pipeline) openSink(ctx context.Context) (err error) {
 	if to := &p.job.Sink.Parquet; p.job.Sink.IsFolder() {
-		opened, err := openFolder(ctx, to.Path, files.Options{TargetFileBytes: to.TargetFileSize, SparkMetadata: to.SparkMetadata, MemoryBytes: p.budget.files, RowGroupBytes: p.budget.rowGroup})
+		opened, err := openFolder(ctx, to.Path, files.Options{PartitionBy: to.PartitionBy, SortBy: to.SortBy, TargetFileBytes: to.TargetFileSize, SparkMetadata: to.SparkMetadata, MemoryBytes: p.budget.files, RowGroupBytes: p.budget.rowGroup})
 		if err == nil {
 			p.sink = opened
 		}

@@ -71,6 +71,8 @@ var samples = map[string][2]string{
 	"sink.iceberg.targetFileSize":     {"1MiB", "2MiB"},
 	partitionByPath:                   {"days(ts)", "bucket(16, id)"},
 	sortByPath:                        {"a, b DESC", "a DESC NULLS FIRST"},
+	filesByPath:                       {"days(ts)", "topic"},
+	"sink.parquet.sortBy":             {"a, b DESC", "a DESC NULLS FIRST"},
 	expireEveryPath:                   {"10", "20"},
 	keepSnapshotsPath:                 {"10", "20"},
 	"memory":                          {"144MiB", "200MiB"},
@@ -111,7 +113,7 @@ func sampled(t *testing.T, path, value string) *Job {
 	case parquetPath:
 		delete(base, warehousePath)
 		delete(base, tablePath)
-	case "sink.parquet.targetFileSize", "sink.parquet.sparkMetadata":
+	case filesByPath, "sink.parquet.sortBy", "sink.parquet.targetFileSize", "sink.parquet.sparkMetadata":
 		delete(base, warehousePath)
 		delete(base, tablePath)
 		base[parquetPath] = "/files"

@@ -166,10 +166,13 @@ func (s *Sink) TargetFileSize() int64 {
 
 // Parquet is a folder of Parquet files.
 type Parquet struct {
-	// Path is the absolute path of a local folder, or an s3 URL with parameters for whoever opens it.
+	// Path is the absolute path of a local folder, or a URL of a store with parameters for whoever opens it.
 	Path string
 	// TargetFileSize is the size that data files aim at, in bytes.
 	TargetFileSize int64
+	// PartitionBy is how the folder is partitioned, nil for as it is if it is there already. SortBy is how rows are sorted.
+	PartitionBy []layout.Term
+	SortBy      []layout.Order
 	// SparkMetadata keeps Spark's log of a file sink.
 	SparkMetadata bool
 }

@@ -24,6 +24,7 @@ const (
 	warehousePath     = "sink.iceberg.catalog.warehouse"
 	parquetSection    = "sink.parquet"
 	parquetPath       = "sink.parquet.path"
+	filesByPath       = "sink.parquet.partitionBy"
 	tablePath         = "sink.iceberg.table"
 	namePath          = "name"
 	checkpointPath    = "checkpoint"
@@ -226,7 +227,7 @@ var keys = []*Key{
 		Class: NextBatch, also: []string{"deadLetterTable"},
 		Doc: "The table for records that a policy sends to `deadLetter`, in the catalog of the sink; created if it is not there. Several queries may share one. " +
 			"One of `deadLetter.table`, `deadLetter.path` and `deadLetter.topic`."}),
-	key(deadFolderPath, func(j *Job) *string { return &j.Value.DeadLetterPath }, location("s3"), Key{
+	key(deadFolderPath, func(j *Job) *string { return &j.Value.DeadLetterPath }, location("s3", "gs", "azblob", "abfss", "abfs", "wasbs", "wasb"), Key{
 		Class: NextBatch, also: []string{"badRecordsPath", "deadLetterPath"},
 		Doc: "A folder of Parquet files for such records instead, each of them there exactly once; created if it is not there. Several queries may share one. It takes the parameters of `sink.parquet.path`."}),
 	key(deadTopicPath, func(j *Job) *string { return &j.Value.DeadLetterTopic }, topicName, Key{
@@ -273,11 +274,18 @@ var keys = []*Key{
 		Class: Free, Default: "20", Unit: "snapshots",
 		Doc: "How many of the newest snapshots expiry leaves."}),
 
-	key(parquetPath, func(j *Job) *string { return &j.Sink.Parquet.Path }, location("s3"), Key{
+	key(parquetPath, func(j *Job) *string { return &j.Sink.Parquet.Path }, location("s3", "gs", "azblob", "abfss", "abfs", "wasbs", "wasb"), Key{
 		Class: Free, Flag: "parquet-path", also: []string{"path", "outputPath", "sink.parquet.folder"},
-		Brief: "A folder of Parquet files instead of a table: a local folder, or s3://bucket/folder; created if it is not there",
-		Doc: "A folder of Parquet files instead of a table, without a catalog: a local folder, or `s3://bucket/folder` with the parameters that a checkpoint's address takes (`?region=…&endpoint=…&use_path_style=true`). " +
+		Brief: "A folder of Parquet files instead of a table: a local folder, or one of S3, Google Cloud Storage or Azure; created if it is not there",
+		Doc: "A folder of Parquet files instead of a table, without a catalog: a local folder, or `s3://`, `gs://`, `azblob://` or `abfss://` with the parameters that a checkpoint's address takes, of S3's `region`, `endpoint` and `use_path_style`. " +
 			"It is created if it is not there, and is recognised by its UUID, so that it may move. docs/files.md says what is in it, and how to read it. Either this or `sink.iceberg.table`."}),
+	key(filesByPath, func(j *Job) *[]layout.Term { return &j.Sink.Parquet.PartitionBy }, partitions, Key{
+		Class: NextBatch,
+		Doc: "How a folder that is created is partitioned, as `name=value/` folders that Spark, Hive and DuckDB know: columns, which the files then leave out, and `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(16, c)`, `truncate(10, c)`. " +
+			"A folder that is there already is followed if this is left out; else the two must agree. docs/files.md tells more."}),
+	key("sink.parquet.sortBy", func(j *Job) *[]layout.Order { return &j.Sink.Parquet.SortBy }, orders, Key{
+		Class: NextBatch,
+		Doc:   "What the rows of each file are sorted by. It costs memory: a file is no larger than what a worker can sort."}),
 	key("sink.parquet.targetFileSize", func(j *Job) *int64 { return &j.Sink.Parquet.TargetFileSize }, size(64<<10), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes",
 		Doc: "The size that data files aim at."}),

@@ -44,9 +44,9 @@ func (l *loading) wantsFolder() bool {
 // checkOtherSink reports what shapes files of a sink that is not the job's: it would be left aside without a word. Where a
 // flag has replaced the sink of a file, what the file says of its files goes with it.
 func (l *loading) checkOtherSink() {
-	chosen, others, instead := tablePath, []string{"sink.parquet.targetFileSize", "sink.parquet.sparkMetadata"}, "the rows go to a table"
+	chosen, others, instead := tablePath, []string{filesByPath, "sink.parquet.sortBy", "sink.parquet.targetFileSize", "sink.parquet.sparkMetadata"}, "the rows go to a table, whose keys are sink.iceberg.*"
 	if l.isTouched(parquetPath) {
-		chosen, others, instead = parquetPath, []string{"sink.iceberg.partitionBy", "sink.iceberg.sortBy", "sink.iceberg.targetFileSize"}, "the rows go to a folder of files, which are not partitioned or sorted; the size of its files is sink.parquet.targetFileSize"
+		chosen, others, instead = parquetPath, []string{"sink.iceberg.partitionBy", "sink.iceberg.sortBy", "sink.iceberg.targetFileSize"}, "the rows go to a folder of files, whose keys are sink.parquet.partitionBy, sortBy and targetFileSize"
 	}
 	if !l.isTouched(chosen) {
 		return

@@ -9,6 +9,7 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/lakesink/parquetfile"
+	"sluice/objectstore"
 )
 
 // What follows is what a sink of Parquet files without a catalog (lakesink/files) shares with that of an Iceberg table: how
@@ -23,30 +24,10 @@ func OpenStore(ctx context.Context, address string, properties map[string]string
 	return iceio.LoadFS(ctx, properties, address)
 }
 
-// NewFile is a data file on its way to a store. It becomes visible, whole, when it is closed; where the store is a local
-// folder it is there from the start, and Abort removes it. It is used by one goroutine.
-type NewFile struct{ *upload }
-
-// CreateFile opens a new file. Its name must never have been used before: on an object store nothing else keeps it from
-// replacing what is there. When ctx ends, the file is not completed.
-func CreateFile(ctx context.Context, store iceio.IO, path string) (NewFile, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	to, err := createFile(ctx, store, path)
-	if err != nil {
-		cancel()
-		return NewFile{}, err
-	}
-	return NewFile{&upload{path: path, to: to, cancel: cancel}}, nil
+// FolderStore is the store of a folder that is open already, at an address such as gs://bucket/folder.
+func FolderStore(ctx context.Context, store objectstore.Folder, address string) iceio.IO {
+	return &storeFS{ctx: ctx, store: store, folder: address}
 }
-
-// Close completes the file.
-func (n NewFile) Close() error { return n.close() }
-
-// Abort drops the file.
-func (n NewFile) Abort() { n.abort() }
-
-// StoredSize asks a store how large a file is.
-func StoredSize(store iceio.IO, path string) (int64, error) { return storedSize(store, path) }
 
 // MemoryForRows is what is left of a writer's memory for rows, beside the buffers of an upload and of the encoder.
 func MemoryForRows(memory int64, store iceio.IO) int64 {
@@ -86,17 +67,6 @@ func ProgramForm(program string) string { return createdByForm(program) }
 
 // Explain says what an error of a store means to whoever started the run. doing is what was attempted.
 func Explain(doing string, err error) error { return explain(doing, err) }
-
-// SpareFiles keeps file writers of tasks that are done for those of the next batch. The zero value is ready.
-type SpareFiles struct{ spare spareFiles }
-
-// Take finds a writer of such files, or makes one.
-func (s *SpareFiles) Take(fields []parquetfile.Field, options parquetfile.Options) (*parquetfile.Writer, error) {
-	return s.spare.take(fields, options)
-}
-
-// Put takes back a writer whose files are complete.
-func (s *SpareFiles) Put(w *parquetfile.Writer) { s.spare.put(w) }
 
 // WithinColumns is what columns have of a schema, as Iceberg.Within says of a table.
 func WithinColumns(has []columns.Field, schema columns.Schema, asTheTable bool) *Held {

@@ -37,7 +37,7 @@ func (o *outFile) add(ctx context.Context, rows *columns.Batch) error {
 			return explain(fmt.Sprintf("write %s", o.open.path), err)
 		}
 		from = next
-		if o.files.Size() >= o.w.target || o.files.Groups() >= maxGroups {
+		if o.files.Size() >= o.w.targetBytes() || o.files.Groups() >= maxGroups {
 			if err := o.finish(); err != nil {
 				return err
 			}
@@ -48,10 +48,8 @@ func (o *outFile) add(ctx context.Context, rows *columns.Batch) error {
 
 // begin starts a file. The store hears of it when the first bytes go there.
 func (o *outFile) begin() {
-	w := o.w
-	name := fmt.Sprintf("%s-%d-%d-%s-%d.parquet", w.task.Query, w.task.Batch, w.task.Index, w.attempt, w.begun)
-	w.begun++
-	o.open = w.newUpload(w.place.file(o.folder, name))
+	o.open = o.w.newUpload(o.w.address(o.folder))
+	o.w.begun++
 	o.files.Begin(o.open)
 }
 
@@ -61,8 +59,8 @@ func (o *outFile) finish() error {
 	if err != nil {
 		return explain(fmt.Sprintf("write %s", o.open.path), err)
 	}
-	f := dataFile(o.open.path, summary, o.w.table, o.w.properties.metrics)
-	f.SpecID, f.Partition, f.SortOrderID = o.w.task.SpecID, o.values, o.w.sortOrder
+	f := o.w.describe(o.open.path, summary)
+	f.Partition, f.SortOrderID = o.values, o.w.sortOrder
 	o.w.finished = append(o.w.finished, f)
 	finished := o.open
 	o.open = nil

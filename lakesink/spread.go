@@ -298,7 +298,7 @@ func (s *spread) start(p *part) {
 		files = s.base.Sibling()
 	}
 	key := []byte(p.key)
-	p.file = &outFile{w: s.w, files: files, folder: s.spec.Path(key), values: s.spec.JSON(key)}
+	p.file = &outFile{w: s.w, files: files, folder: s.w.folderOf(s.spec, key), values: s.spec.JSON(key)}
 	s.open = append(s.open, p)
 }
 

@@ -68,8 +68,9 @@ func openAzure(ctx context.Context, address *url.URL, properties map[string]stri
 type storeFS struct {
 	ctx   context.Context
 	store objectstore.Folder
-	// root is the bucket, or container and account, as addresses name it.
-	root string
+	// root is the bucket, or container and account, as addresses name it; empty where the store is of one folder, whose
+	// address is folder.
+	root, folder string
 }
 
 var (
@@ -82,6 +83,13 @@ var (
 
 // key is the name in the bucket of what an address stands for, as it is: nothing in it is an escape.
 func (s *storeFS) key(address string) (string, error) {
+	if s.root == "" {
+		key, ok := strings.CutPrefix(address, s.folder+"/")
+		if !ok {
+			return "", fmt.Errorf("%q is not in %s", address, s.store)
+		}
+		return key, nil
+	}
 	_, rest, ok := strings.Cut(address, "://")
 	if !ok {
 		return "", fmt.Errorf("%q is no address of an object", address)

@@ -67,7 +67,7 @@ func (u *upload) create() (err error) {
 }
 
 func (w *Writer) createIn(ctx context.Context, path string) (io.WriteCloser, error) {
-	if uploadMemory(w.fs) > 0 {
+	if w.table == nil || uploadMemory(w.fs) > 0 {
 		return createFile(ctx, w.fs, path)
 	}
 	fs, err := w.table.FS(ctx)

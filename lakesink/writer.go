@@ -14,6 +14,7 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 	"sluice/lakesink/parquetfile"
+	"sluice/lakesink/partition"
 )
 
 // Writer writes the data files of one attempt at a task. It is used by one goroutine.
@@ -32,6 +33,8 @@ type Writer struct {
 	// properties are the table's, target is the size at which a file is finished.
 	properties *fileProperties
 	target     int64
+	// set stands for sink and table where there is no table.
+	set *FileSet
 
 	// Rows go to whole, or to spread if the table has partitions.
 	whole    *outFile
@@ -82,8 +85,6 @@ func (w *Writer) prepare(fields []parquetfile.Field) error {
 	w.properties = propertiesOf(w.table)
 	w.properties.apply(fields)
 	w.target = cmp.Or(i.options.TargetFileBytes, w.properties.target, DefaultTargetFileBytes)
-	options := w.fileOptions()
-	memory := options.MemoryBytes
 	parts, err := partitionFields(&spec, fields)
 	if err != nil {
 		return err
@@ -92,19 +93,28 @@ func (w *Writer) prepare(fields []parquetfile.Field) error {
 	if err != nil {
 		return err
 	}
-	gathers := len(parts) > 0 || order.by != nil
+	w.sortOrder = order.id
+	return w.lay(fields, w.fileOptions(), parts, order.by)
+}
+
+// lay makes one file at a time, or files of partitions and sorted rows.
+func (w *Writer) lay(fields []parquetfile.Field, options parquetfile.Options, parts []partition.Field, order *partition.Order) (err error) {
+	memory := options.MemoryBytes
+	gathers := len(parts) > 0 || order != nil
 	if gathers { // a row group takes no memory but that of its pages, which is bounded besides
-		options.RowGroupBytes, options.MemoryBytes = cmp.Or(int64(w.properties.rowGroup), max(options.RowGroupBytes, partitionGroupBytes)), memory/2
+		options.MemoryBytes = memory / 2
+		if w.properties == nil || w.properties.rowGroup == 0 {
+			options.RowGroupBytes = max(options.RowGroupBytes, partitionGroupBytes)
+		}
 	}
-	if w.files, err = i.spare.take(fields, options); err != nil {
+	if w.files, err = w.spare().take(fields, options); err != nil {
 		return err
 	}
-	w.sortOrder = order.id
 	if !gathers {
 		w.whole = &outFile{w: w, files: w.files}
 		return nil
 	}
-	w.spread, err = newSpread(w, parts, order.by, memory)
+	w.spread, err = newSpread(w, parts, order, memory)
 	return err
 }
 
@@ -185,7 +195,7 @@ func (w *Writer) Close(ctx context.Context) ([]batch.DataFile, error) {
 		return nil, err
 	}
 	if !w.done {
-		w.sink.spare.put(w.files)
+		w.spare().put(w.files)
 	}
 	w.done, w.files, w.spread, w.whole = true, nil, nil, nil
 	return w.finished, nil

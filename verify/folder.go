@@ -153,6 +153,8 @@ type folderSchema struct {
 	Folder  string         `json:"folder"`
 	ID      int            `json:"id"`
 	Columns []folderColumn `json:"columns"`
+	// Partitions are the levels of folders that the files are in.
+	Partitions []folderPartition `json:"partitions"`
 }
 
 func damaged(key, why string) error {
@@ -168,7 +170,7 @@ func (f *Folder) schema(ctx context.Context, key string) (*folderSchema, error) 
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, damaged(key, err.Error())
 	}
-	if s.V != 1 {
+	if known := 1 + min(1, len(s.Partitions)); s.V != known {
 		return nil, damaged(key, fmt.Sprintf("it has format version %d", s.V))
 	}
 	return &s, nil

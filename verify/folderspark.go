@@ -124,7 +124,8 @@ func (f *Folder) sparkEntries(text string, files map[string]int) error {
 		}
 		address := u.Path
 		if u.Host != "" {
-			address = "s3://" + u.Host + u.Path
+			scheme := map[bool]string{true: "s3", false: u.Scheme}[u.Scheme == "s3a"]
+			address = (&url.URL{Scheme: scheme, User: u.User, Host: u.Host}).String() + u.Path
 		}
 		files[strings.TrimPrefix(address, strings.TrimRight(f.Location, "/")+"/")]++
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -26,7 +27,10 @@ import (
 // table is the folder as a table: what its metadata, manifest list and manifests would be, made in memory. Snapshots that are
 // not the newest have no list of files: nobody removes files from a folder, so that nothing has to be compared.
 func (f *Folder) table(uuid string, schema *folderSchema, all []*manifest, newest map[string]*manifest) (*table.Table, error) {
-	view := &viewFS{IO: f.Store, made: map[string][]byte{}}
+	view := &viewFS{IO: f.Store, made: map[string][]byte{}, filled: map[string][]filling{}}
+	if err := f.fill(view, schema, all); err != nil {
+		return nil, err
+	}
 	shape, err := schema.iceberg()
 	if err != nil {
 		return nil, fmt.Errorf("the columns of the folder: %w", err)
@@ -50,6 +54,22 @@ func (f *Folder) table(uuid string, schema *folderSchema, all []*manifest, newes
 		return nil, fmt.Errorf("the folder as a table: %w", err)
 	}
 	return table.New(table.Identifier{f.Location}, metadata, f.at(bookFolder+"folder.json"), func(context.Context) (icebergio.IO, error) { return view, nil }, nil), nil
+}
+
+// fill notes what the files of a folder with partitions lack.
+func (f *Folder) fill(view *viewFS, schema *folderSchema, all []*manifest) error {
+	for _, m := range all {
+		for i := range m.Files {
+			lacks, err := schema.fillings(&m.Files[i])
+			if err != nil {
+				return damaged(m.key, err.Error())
+			}
+			if len(lacks) > 0 {
+				view.filled[f.at(m.Files[i].Path)] = lacks
+			}
+		}
+	}
+	return nil
 }
 
 // ledgersOf are the ledgers of all queries as properties of a table; each names the snapshot of its newest batch.
@@ -221,6 +241,8 @@ func (c *folderColumn) icebergType() (iceberg.Type, error) {
 type viewFS struct {
 	icebergio.IO
 	made map[string][]byte
+	// filled are the columns that files are to be read with besides their own.
+	filled map[string][]filling
 }
 
 // Open opens an object that was made, or one of the store.
@@ -228,7 +250,15 @@ func (v *viewFS) Open(name string) (icebergio.File, error) {
 	if content, ok := v.made[name]; ok {
 		return &madeFile{Reader: bytes.NewReader(content), name: name}, nil
 	}
-	return v.IO.Open(name)
+	f, err := v.IO.Open(name)
+	if err != nil || v.filled[name] == nil {
+		return f, err
+	}
+	whole, err := fill(f, v.filled[name])
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the end of %s: %w", name, err), f.Close())
+	}
+	return whole, nil
 }
 
 // Stat asks for the size of an object.

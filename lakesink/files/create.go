@@ -31,6 +31,9 @@ func (f *Folder) fits(s *state, rows columns.Schema) error {
 		return f.gone()
 	}
 	if _, differences := fit(s.schema.Columns, rows); len(differences) > 0 {
+		return f.misfit(append(differences, f.laidOut(s.schema)...))
+	}
+	if differences := f.laidOut(s.schema); len(differences) > 0 {
 		return f.misfit(differences)
 	}
 	return nil
@@ -45,7 +48,7 @@ func (f *Folder) Differences(ctx context.Context, rows columns.Schema) ([]string
 		return nil, late(ctx, err)
 	}
 	_, differences := fit(s.schema.Columns, rows)
-	return differences, nil
+	return append(differences, f.laidOut(s.schema)...), nil
 }
 
 // Create makes the folder if it is not there, and checks that it takes rows of the schema, as Fits does. It may be repeated
@@ -65,13 +68,47 @@ func (f *Folder) Create(ctx context.Context, rows columns.Schema) error {
 	return f.fits(s, rows)
 }
 
+// begun is what a new folder is: its columns and partitions.
+func (f *Folder) begun(rows columns.Schema) (*Schema, error) {
+	last := 0
+	s := &Schema{Folder: uuid.NewString(), By: f.options.CreatedBy, Columns: newColumns(rows, &last)}
+	var err error
+	if s.Partitions, err = newPartitions(f.options.PartitionBy, s.Columns); err == nil {
+		_, err = orderOf(f.options.SortBy, s.Columns, nil)
+	}
+	if err != nil {
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("folder %s cannot be made: %v", f.options.Location, err), Hint: "correct the job; nothing was made"}
+	}
+	s.V = s.version()
+	return s, nil
+}
+
+// Makeable says whether a folder that is not there yet can be made for rows of the schema: an Inconsistent fault where Spark has
+// it, a NotSetUp fault where it cannot be laid out as the options say. rows may be nil, where nobody knows them.
+func (f *Folder) Makeable(ctx context.Context, rows columns.Schema) error {
+	if err := f.sparkless(); err != nil {
+		return err
+	}
+	if err := f.foreignSpark(ctx); err != nil || rows == nil {
+		return err
+	}
+	_, err := f.begun(rows)
+	return err
+}
+
 // create believes neither success nor failure: what is there afterwards counts.
 func (f *Folder) create(ctx context.Context, rows columns.Schema) (*state, error) {
-	if err := errors.Join(f.proved(ctx), f.foreignSpark(ctx)); err != nil {
+	if err := f.Makeable(ctx, rows); err != nil {
 		return nil, err
 	}
-	last := 0
-	text, err := json.Marshal(&Schema{V: formatVersion, Folder: uuid.NewString(), By: f.options.CreatedBy, Columns: newColumns(rows, &last)})
+	if err := f.proved(ctx); err != nil {
+		return nil, err
+	}
+	began, err := f.begun(rows)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(began)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +141,7 @@ func (f *Folder) Evolution(ctx context.Context, rows columns.Schema) ([]string, 
 // wider is the folder's columns as rows need them, and what is altered by that; no changes where it takes them.
 func (f *Folder) wider(schema *Schema, rows columns.Schema) ([]Column, []string, error) {
 	to, changes, differences := evolved(schema.Columns, rows)
+	differences = append(append(differences, f.laidOut(schema)...), schema.clashes(to)...)
 	if len(differences) == 0 {
 		return to, changes, nil
 	}
@@ -155,7 +193,7 @@ func (f *Folder) Evolve(ctx context.Context, c *batch.Commit, rows columns.Schem
 
 // alter creates the next change. Whether it or another's is there is for the next reading.
 func (f *Folder) alter(ctx context.Context, from *Schema, to []Column) error {
-	next := Schema{V: formatVersion, Folder: from.Folder, ID: from.ID + 1, By: f.options.CreatedBy, Columns: to}
+	next := Schema{V: from.V, Folder: from.Folder, ID: from.ID + 1, By: f.options.CreatedBy, Columns: to, Partitions: from.Partitions}
 	text, err := json.Marshal(&next)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"sluice/batch"
 	"sluice/lakesink"
 	"sluice/lakesink/parquetfile"
+	"sluice/layout"
 )
 
 // Options are how a folder is written. The zero value of a field stands for its default.
@@ -28,6 +29,10 @@ type Options struct {
 	// (_spark_metadata). A folder with it has one query.
 	SparkMetadata bool
 
+	// PartitionBy is how a new folder is partitioned, and what one that is there must be partitioned by; nil follows it.
+	PartitionBy []layout.Term
+	// SortBy is what the rows of each file are sorted by. Such a file is as large as what can be sorted in memory.
+	SortBy []layout.Order
 	// TargetFileBytes is the size at which a data file is finished; the default is 256 MiB.
 	TargetFileBytes int64
 	// RowGroupBytes and PageBytes are sizes before compression; the defaults are 128 MiB and 256 KiB.

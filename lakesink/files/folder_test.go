@@ -310,7 +310,7 @@ func TestAStoreWithoutConditionsAndAFolderOfSparkAreRefused(t *testing.T) {
 			before := len(m.objects)
 			f := New(Options{Location: "/nowhere", Objects: m})
 			if c.class == batch.Inconsistent {
-				wantClass(t, f.Makeable(t.Context()), c.class, c.text)
+				wantClass(t, f.Makeable(t.Context(), nil), c.class, c.text)
 			}
 			wantClass(t, f.Create(t.Context(), rows), c.class, c.text)
 			if len(m.objects) != before {

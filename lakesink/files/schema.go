@@ -9,8 +9,9 @@ import (
 	"sluice/lakesink/parquetfile"
 )
 
-// formatVersion is the version of the JSON forms in the folder. A reader refuses any other.
-const formatVersion = 1
+// formatVersion is the version of the JSON forms in the folder. A reader refuses any other. Columns of a folder with partitions
+// have another one, so that a program which does not know of them writes nothing there.
+const formatVersion, partitionedVersion = 1, 2
 
 // Column is a column of the folder, or a part of one: the element of a list, the key and value of a map, a struct's field.
 type Column struct {
@@ -35,6 +36,16 @@ type Schema struct {
 	// By is the program that made it.
 	By      string   `json:"by,omitempty"`
 	Columns []Column `json:"columns"`
+	// Partitions are the levels of folders, outermost first. They are the same after every change.
+	Partitions []Partition `json:"partitions,omitempty"`
+}
+
+// version is the version of its form.
+func (s *Schema) version() int {
+	if len(s.Partitions) > 0 {
+		return partitionedVersion
+	}
+	return formatVersion
 }
 
 func parseSchema(text []byte) (*Schema, error) {
@@ -43,8 +54,8 @@ func parseSchema(text []byte) (*Schema, error) {
 		return nil, err
 	}
 	switch {
-	case s.V != formatVersion:
-		return nil, fmt.Errorf("it has format version %d, this program knows %d", s.V, formatVersion)
+	case s.V != s.version():
+		return nil, fmt.Errorf("it has format version %d, this program knows %d, and %d with partitions", s.V, formatVersion, partitionedVersion)
 	case s.Folder == "" || len(s.Columns) == 0:
 		return nil, fmt.Errorf("it names no folder or no columns")
 	}

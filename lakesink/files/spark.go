@@ -53,7 +53,9 @@ func (f *Folder) checkSpark(ctx context.Context, s *state, query string) error {
 		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s: "+format, append([]any{f.options.Location}, parts...)...),
 			Hint: "write to another folder; or, if nobody reads this one with Spark, move " + claimKey + " and " + sparkFolder + " away, and set sink.parquet.sparkMetadata to false in every job that writes there"}
 	}
-	switch {
+	switch err := f.sparkless(); {
+	case err != nil:
+		return err
 	case s.claim == query, s.claim == "" && !f.options.SparkMetadata:
 		return nil
 	case s.claim != "":
@@ -77,9 +79,6 @@ func (f *Folder) checkSpark(ctx context.Context, s *state, query string) error {
 	s.claim = query
 	return nil
 }
-
-// Makeable says whether a folder that is not there yet can be made: an Inconsistent fault where Spark has it.
-func (f *Folder) Makeable(ctx context.Context) error { return f.foreignSpark(ctx) }
 
 // foreignSpark refuses a folder that a Spark query writes: its readers see what Spark's log lists and nothing else.
 func (f *Folder) foreignSpark(ctx context.Context) error {
@@ -240,10 +239,23 @@ func (f *Folder) tooLong() error {
 // sparkPath is the address of a file as Spark writes it: a URI, and for S3 with the scheme of the client that Spark has.
 func (f *Folder) sparkPath(name string) string {
 	address := f.path(name)
-	if rest, ok := strings.CutPrefix(address, "s3://"); ok {
-		return "s3a://" + (&url.URL{Path: rest}).EscapedPath()
+	scheme, rest, ok := strings.Cut(address, "://")
+	switch {
+	case !ok:
+		scheme, rest = "file", address
+	case scheme == "s3":
+		scheme = "s3a"
 	}
-	return "file://" + (&url.URL{Path: address}).EscapedPath()
+	return scheme + "://" + (&url.URL{Path: rest}).EscapedPath()
+}
+
+// sparkless is a NotSetUp fault where Spark is to be told of a folder whose address it does not know.
+func (f *Folder) sparkless() error {
+	if !f.options.SparkMetadata || !strings.HasPrefix(f.options.Location, "azblob://") {
+		return nil
+	}
+	return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("Spark has no addresses that begin with azblob://, and %s is to have its log", f.options.Location),
+		Hint: "write the folder as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER"}
 }
 
 // forget removes what Spark's readers do not need any more, as Spark does.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxName is the longest name of a folder that is written as it is: file systems allow 255 bytes, an object store 1,024 for
@@ -23,15 +24,21 @@ func (s *Spec) Path(key []byte) string {
 	return strings.Join(parts, "/")
 }
 
-func shorten(name string) string {
-	if len(name) <= maxName {
+func shorten(name string) string { return cutName(name, maxName) }
+
+// cutName lets a name that is too long end in a hash, and cuts no escape and no character in half.
+func cutName(name string, most int) string {
+	if len(name) <= most {
 		return name
 	}
 	h := fnv.New64a()
 	h.Write([]byte(name)) // never fails
-	cut := name[:maxName-17]
-	if k := strings.LastIndexByte(cut, '%'); k > len(cut)-3 { // no half of an escape
+	cut := name[:most-17]
+	if k := strings.LastIndexByte(cut, '%'); k > len(cut)-3 {
 		cut = cut[:k]
+	}
+	for len(cut) > 0 && !utf8.RuneStart(name[len(cut)]) {
+		cut = cut[:len(cut)-1]
 	}
 	return cut + "~" + hex.EncodeToString(h.Sum(nil))
 }
