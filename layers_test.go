@@ -50,7 +50,7 @@ var layers = map[string]layer{
 	"decode/protobuf":      {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}},
 	"decode/registry":      {imports: []string{"batch", "decode/malformed", "spelling", "tlsfile"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "lakesink/partition", "layout", "objectstore", "objectstore/answer"}, vocabulary)},
-	"lakesink/files":       {imports: slices.Concat([]string{"lakesink", "lakesink/parquetfile", "lakesink/partition", "layout"}, vocabulary)},
+	"lakesink/files":       {imports: slices.Concat([]string{"lakesink", "lakesink/parquetfile", "lakesink/partition", "layout", "objectstore"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"lakesink/partition":   {imports: []string{"columns", "layout"}},
 	"checkpoint":           {imports: slices.Concat([]string{"objectstore"}, vocabulary)},

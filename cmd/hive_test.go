@@ -127,3 +127,28 @@ func TestAPartitionedFolderHasAFormOfItsOwn(t *testing.T) {
 		p.do(t, "verify").wants(13)
 	}
 }
+
+// The job in docs/files.md runs as it stands, but for its addresses.
+func TestTheJobOfPartitionedFilesRuns(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/files.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := jobInDocs.FindSubmatch(text)
+	if m == nil {
+		t.Fatal("there is no job in docs/files.md")
+	}
+	k := embedded(t, "orders")
+	k.produce(t, partitionedRecords("orders", 100)...)
+	dir := t.TempDir()
+	job := strings.NewReplacer("broker:9092", k.addr, "/data/lake", dir).Replace(string(m[1]))
+	file := write(t, dir, "job.yaml", job)
+	for _, verb := range []string{"validate", "plan", "run", "verify", "status"} {
+		call(t, nil, "sluice", verb, "--job", file).wants(0)
+	}
+	folders, err := filepath.Glob(filepath.Join(dir, "orders", "event_time_day=2026-03-0*", "customer_id=c*"))
+	if err != nil || len(folders) != 30 {
+		t.Errorf("got folders %v, %v", folders, err)
+	}
+}

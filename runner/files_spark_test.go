@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice/lakesink/laketest"
+	"sluice/layout"
 )
 
 // sparkLists counts the names in Spark's log.
@@ -24,7 +25,7 @@ func (w *filesWorld) sparkLists(t *testing.T) (names []string) {
 // newSparkWorld keeps Spark's log, and has enough batches for it to be made one file.
 func newSparkWorld(t *testing.T) *filesWorld {
 	w := newFilesWorld(t)
-	w.spark = true
+	w.spark, w.by = true, []layout.Term{{Transform: layout.Identity, Column: "partition"}} // columns that the files leave out
 	w.kafka.produce(0, 2)
 	w.mutate = oneByOne
 	return w

@@ -20,6 +20,7 @@ import (
 	"sluice/lakesink"
 	"sluice/lakesink/files"
 	"sluice/lakesink/laketest"
+	"sluice/layout"
 	"sluice/objectstore"
 	"sluice/runner"
 	"sluice/verify"
@@ -40,8 +41,9 @@ type filesWorld struct {
 	mutate func(*runner.Query)
 	value  func(partition int32, offset int64) []byte
 	job    batch.Value
-	// spark says that Spark's log is kept.
+	// spark says that Spark's log is kept, by how a new folder is partitioned.
 	spark bool
+	by    []layout.Term
 }
 
 func newFilesWorld(t *testing.T) *filesWorld {
@@ -78,11 +80,12 @@ func (o bookObjects) Own(ctx context.Context, key string, data []byte) error {
 type deadFolder struct {
 	dir   string
 	books objectstore.Store
+	by    []layout.Term
 }
 
 func deadFolders(t *testing.T) map[string]deadFolder {
 	t.Helper()
-	return map[string]deadFolder{"dead": {t.TempDir(), objectstore.NewMemory("dead")}, "other": {t.TempDir(), objectstore.NewMemory("other")}}
+	return map[string]deadFolder{"dead": {dir: t.TempDir(), books: objectstore.NewMemory("dead")}, "other": {dir: t.TempDir(), books: objectstore.NewMemory("other")}}
 }
 
 // folder is one as a run has it, behind its script.
@@ -91,7 +94,7 @@ func (d deadFolder) folder(s *laketest.Script, name string, letters bool) *files
 	if err != nil {
 		panic(err) // a local one is always there
 	}
-	return files.New(files.Options{Location: d.dir, DeadLetters: letters, SparkMetadata: name == "spark ", Objects: bookObjects{filesBooks{scriptedStore{d.books, s}, name}}, Store: laketest.Store(store, s),
+	return files.New(files.Options{Location: d.dir, PartitionBy: d.by, DeadLetters: letters, SparkMetadata: name == "spark ", Objects: bookObjects{filesBooks{scriptedStore{d.books, s}, name}}, Store: laketest.Store(store, s),
 		Sleep: func(context.Context, time.Duration) error { return nil }})
 }
 
@@ -129,7 +132,7 @@ func (w *filesWorld) query(t *testing.T, s *laketest.Script) *runner.Query {
 	if w.spark {
 		name = "spark "
 	}
-	folder := deadFolder{w.dir, w.books}.folder(s, name, false)
+	folder := deadFolder{w.dir, w.books, w.by}.folder(s, name, false)
 	log := checkpoint.NewLog(scriptedStore{w.store, s})
 	log.Retain = 2
 	q := &runner.Query{
@@ -182,7 +185,7 @@ func (w *filesWorld) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	folder, err := deadFolder{w.dir, w.books}.judged(ctx)
+	folder, err := deadFolder{w.dir, w.books, nil}.judged(ctx)
 	if err != nil {
 		return err
 	}

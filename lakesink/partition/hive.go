@@ -24,15 +24,21 @@ func (s *Spec) HivePath(key []byte) string {
 	var parts []string
 	for i, v := range s.Values(key) {
 		f := &s.fields[i]
-		value := f.hive(v)
-		if value == "" {
-			value = HiveNull
-		} else {
-			value = hiveEscape(value)
-		}
-		parts = append(parts, cutName(hiveEscape(f.Name)+"="+value, mostName))
+		parts = append(parts, cutName(hiveEscape(f.Name)+"="+hiveValue(f.hive(v)), mostName))
 	}
 	return strings.Join(parts, "/")
+}
+
+// hiveValue is a value in the name of a folder. A text that DuckDB, or some other reader, would take for null as it stands is
+// one with its first character escaped.
+func hiveValue(value string) string {
+	switch {
+	case value == "":
+		return HiveNull
+	case strings.EqualFold(value, "null"), value == HiveNull:
+		return fmt.Sprintf("%%%02X", value[0]) + value[1:]
+	}
+	return hiveEscape(value)
 }
 
 // hive is a value in Spark's words; empty for null.

@@ -22,7 +22,7 @@ func TestFoldersAreNamedAsSparkNamesThem(t *testing.T) {
 		{Field{Source: textType}, "a b+c&d", "a b+c&d"}, {Field{Source: textType}, "Köln/日本", "Köln%2F日本"}, {Field{Source: textType}, "100%", "100%25"},
 		{Field{Source: textType}, "\x01\n\t\x1f\"#%'*/:=?\\\x7f{[]^", "%01%0A%09%1F%22%23%25%27%2A%2F%3A%3D%3F%5C%7F%7B%5B%5D%5E"},
 		{Field{Source: textType}, "}<>|~!$(),;@`", "}<>|~!$(),;@`"}, {Field{Source: textType}, "007", "007"},
-		{Field{Source: textType}, "..", ".%2E"}, {Field{Source: textType}, "a.b", "a.b"}, {Field{Source: textType}, "a\x00b", "a%00b"}, {Field{Source: textType}, "a\xffb", "a%FFb"},
+		{Field{Source: textType}, "NULL", "%4EULL"}, {Field{Source: textType}, HiveNull, "%5F_HIVE_DEFAULT_PARTITION__"}, {Field{Source: textType}, "..", ".%2E"}, {Field{Source: textType}, "a.b", "a.b"}, {Field{Source: textType}, "a\x00b", "a%00b"}, {Field{Source: textType}, "a\xffb", "a%FFb"},
 		{Field{Source: boolType}, true, "true"}, {Field{Source: intType}, int32(-7), "-7"}, {Field{Source: longType}, int64(1 << 53), "9007199254740992"},
 		{Field{Source: dateType}, int32(20516), "2026-03-04"}, {Field{Source: decimalOf(9, 2)}, big.NewInt(-5), "-0.05"}, {Field{Source: doubleType}, 1e10, "1.0E10"},
 		{Field{Source: plainTime}, micro(t, "2026-03-04T10:12:55.038194Z"), "2026-03-04 10%3A12%3A55.038194"},
