@@ -61,8 +61,8 @@ demo: ## the whole story on one machine, with Go alone (the first build takes mi
 	@$(MAKE) --no-print-directory -s build
 	@./sluice demo
 
-interop: ## what sluice wrote, read by a real Spark (needs Java and Maven)
-	tools/named-tests interop '^TestSparkReads' ./cmd ./lakesink -- -v -timeout 15m
+interop: ## a real Spark reads what sluice wrote, and makes tables that sluice writes to (needs Java and Maven)
+	tools/named-tests interop '^TestSparkReads' ./cmd ./lakesink -- -v -timeout 40m
 
 soak: rig-start ## long runs: 10,000 commits, thousands of kills (hours)
 	tools/named-tests integration,soak '^TestSoak' $(soaked) -- -timeout 6h -v

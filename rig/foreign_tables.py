@@ -11,14 +11,10 @@ sorted by. Of PyIceberg's reading also the files: their folders, codecs, metrics
 Exit status: 0 done, 1 an engine failed, 2 bad arguments.
 """
 
-import base64
 import datetime
 import decimal
 import json
-import math
-import operator
 import os
-import random
 import sys
 import urllib.parse
 import uuid
@@ -57,6 +53,7 @@ from pyiceberg.types import (
 )
 
 import read_table
+from asked import passes, questions, text
 
 IDENTITY = IdentityTransform()
 UP, DOWN, FIRST, LAST = SortDirection.ASC, SortDirection.DESC, NullOrder.NULLS_FIRST, NullOrder.NULLS_LAST
@@ -277,41 +274,7 @@ def drop(table):
         schema.delete_column("hour")
 
 
-def text(value):
-    """A value as the test writes it; None stays None."""
-    match value:
-        case None:
-            return None
-        case bytes():
-            return base64.b64encode(value).decode()
-        case datetime.datetime():
-            if value.tzinfo:
-                value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-            return value.isoformat(timespec="microseconds")
-        case datetime.time():
-            return value.isoformat(timespec="microseconds")
-        case decimal.Decimal():
-            return format(value, "f")
-        case dict():
-            return json.dumps(value, sort_keys=True, ensure_ascii=False)
-        case _:
-            return str(value)
-
-
-COMPARE = {"=": operator.eq, "<": operator.lt, ">=": operator.ge}
 TERMS = {"=": expressions.EqualTo, "<": expressions.LessThan, ">=": expressions.GreaterThanOrEqual}
-
-
-def questions(rows, columns):
-    """Some filters (column, operator, value) from what is in the rows; value None is IS NULL and IS NOT NULL."""
-    rng = random.Random(1)
-    for column in columns:
-        values = sorted({value for value in rows[column] if value is not None and value == value})
-        yield column, "is null", None
-        yield column, "is not null", None
-        for value, ops in zip(rng.sample(values, min(2, len(values))), (("=", "<"), ("=", ">="))):
-            for op in ops:
-                yield column, op, value
 
 
 def term(column, op, value):
@@ -346,15 +309,6 @@ def condition(column, op, value):
         case _:
             constant = str(value)
     return f"{quoted} {op} {constant}"
-
-
-def passes(value, op, asked):
-    match op:
-        case "is null":
-            return value is None
-        case "is not null":
-            return value is not None
-    return value is not None and COMPARE[op](value, asked)
 
 
 def plain(rows, schema):
