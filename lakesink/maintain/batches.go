@@ -11,7 +11,7 @@ import (
 )
 
 // dataName is the name of a data file of ours: query, batch, task, attempt and a number.
-var dataName = regexp.MustCompile(`^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-(\d+)-\d+-[0-9a-f-]{36}-\d+\.parquet$`)
+var dataName = regexp.MustCompile(`^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-(\d+)-\d+-[A-Za-z0-9_-]+-\d+\.parquet$`)
 
 // openBatches says of a file's name whether it is of a batch that may yet be committed: one that the table has not reached. A
 // batch at or below the newest one of its query never will be, whoever wakes up with its files: the commit is conditional on the
