@@ -2,7 +2,6 @@ package lakesink
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/apache/iceberg-go"
@@ -27,40 +26,43 @@ type Replacement struct {
 	Summary iceberg.Properties
 }
 
-// Replacing is a replacement whose snapshot and manifests are in the store, ready to be sent.
-type Replacing struct{ *offer }
-
 // StageReplacement prepares a replacement on one reading of the table, as one snapshot of the operation "replace" that holds
 // only while head, schema and spec are those that were read. Before it returns it has compared the new snapshot with its parent,
 // file by file: the one has what the other has, but for what was removed and added. No property of the table changes.
-func (i *Iceberg) StageReplacement(ctx context.Context, t *table.Table, r *Replacement) (*Replacing, error) {
-	fenced, f, err := i.fenced(t)
+func (i *Iceberg) StageReplacement(ctx context.Context, t *table.Table, r *Replacement) (*Staged, error) {
+	pinned, tx, err := i.Pinned(t)
 	if err != nil {
 		return nil, err
 	}
-	added, err := icebergFiles(fenced, []batch.TaskResult{{Files: r.Added}})
+	added, err := icebergFiles(pinned, []batch.TaskResult{{Files: r.Added}})
 	if err != nil {
 		return nil, err
 	}
-	tx := fenced.NewTransaction()
-	if err := errors.Join(tx.AssertRefSnapshotID(""), tx.AssertDefaultShape()); err != nil {
-		return nil, err
-	}
-	if err := rewrite(ctx, tx, fenced, r, added); err != nil {
+	if err := rewrite(ctx, tx, pinned, r, added); err != nil {
 		return nil, err
 	}
 	staged, err := tx.StagedTable()
 	if err != nil {
 		return nil, err
 	}
-	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
-	if err := o.boundEmptyText(ctx, fenced); err != nil {
+	o := &offer{tx: tx, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
+	if err := o.boundEmptyText(ctx, pinned); err != nil {
 		return nil, err
 	}
-	if err := o.checkReplaced(ctx, fenced, r, added); err != nil {
+	if err := o.checkReplaced(ctx, pinned, r, added); err != nil {
 		return nil, err
 	}
-	return &Replacing{o}, nil
+	return StagedBy(t, tx)
+}
+
+// TargetFileBytes is the size at which a data file is finished.
+func (i *Iceberg) TargetFileBytes() int64 { return i.options.TargetFileBytes }
+
+// With is the same table under other options.
+func (i *Iceberg) With(change func(*Options)) *Iceberg {
+	o := i.options
+	change(&o)
+	return New(i.catalog, o)
 }
 
 // rewrite hands the files to the library. That gives every table a name mapping that has none, and would so freeze the names
@@ -84,24 +86,6 @@ func rewrite(ctx context.Context, tx *table.Transaction, t *table.Table, r *Repl
 	}
 	return tx.RemoveProperties([]string{table.DefaultNameMappingKey})
 }
-
-// Snapshot is the id of the snapshot that the replacement would be.
-func (r *Replacing) Snapshot() int64 { return r.snapshot.SnapshotID }
-
-// Sent reports whether the catalog was asked at all.
-func (r *Replacing) Sent() bool { return r.fence.sent }
-
-// Send offers the replacement to the catalog. Its answer is not to be believed: after any, read the table again.
-func (r *Replacing) Send(ctx context.Context) error {
-	_, err := r.tx.Commit(ctx)
-	if err != nil && r.fence.refused != nil {
-		return r.fence.refused
-	}
-	return err
-}
-
-// Landed reports whether a reading of the table knows the replacement's snapshot, whatever became of it since.
-func (r *Replacing) Landed(t *table.Table) bool { return t.SnapshotByID(r.snapshot.SnapshotID) != nil }
 
 // listing is what manifests say of a live file, as far as a replacement must leave it alone.
 type listing struct {
