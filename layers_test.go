@@ -51,6 +51,7 @@ var layers = map[string]layer{
 	"decode/registry":      {imports: []string{"batch", "decode/malformed", "spelling", "tlsfile"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "lakesink/partition", "layout", "objectstore", "objectstore/answer"}, vocabulary)},
 	"lakesink/files":       {imports: slices.Concat([]string{"lakesink", "lakesink/parquetfile", "lakesink/partition", "layout", "objectstore"}, vocabulary)},
+	"lakesink/maintain":    {imports: slices.Concat([]string{"lakesink", "lakesink/files", "lakesink/parquetfile", "lakesink/partition"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"lakesink/partition":   {imports: []string{"columns", "layout"}},
 	"checkpoint":           {imports: slices.Concat([]string{"objectstore"}, vocabulary)},
@@ -78,7 +79,7 @@ var layers = map[string]layer{
 	"examples/cron":         {},
 }
 
-var middle = []string{"kafkasrc", "kafkasink", "decode", "lakesink", "lakesink/files", "checkpoint", "progress"}
+var middle = []string{"kafkasrc", "kafkasink", "decode", "lakesink", "lakesink/files", "lakesink/maintain", "checkpoint", "progress"}
 
 // reasons says why an import is refused, by the layer that imports.
 var reasons = map[string]string{

@@ -1,0 +1,138 @@
+package maintain
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/uuid"
+
+	"sluice/batch"
+	"sluice/columns"
+	"sluice/lakesink"
+)
+
+// compactedQuery is what stands in the place of a query's id in the names of compacted files.
+const compactedQuery = "compacted"
+
+// rewrite reads a group's files and writes them as one, or as few. The group's state says how it went.
+func (c *compactor) rewrite(ctx context.Context, g *group) {
+	if err := c.rewriteRows(ctx, g); err != nil {
+		if ctx.Err() == nil {
+			g.state, g.err, g.why = FailedGroup, err, err.Error()
+		}
+		c.discard(ctx, g)
+		return
+	}
+	for _, f := range g.made {
+		g.out.add(f.Bytes)
+	}
+	if len(g.made) >= len(g.members) {
+		g.state, g.why = Dropped, fmt.Sprintf("%d files would become %d", len(g.members), len(g.made))
+		c.discard(ctx, g)
+	}
+}
+
+func (c *compactor) rewriteRows(ctx context.Context, g *group) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // what the libraries do with some damaged files
+			err = fmt.Errorf("a data file is damaged: %v", p)
+		}
+	}()
+	t := c.plan.table
+	task := &batch.Task{Query: compactedQuery, SchemaID: t.Schema().ID, SpecID: t.Metadata().DefaultPartitionSpec()}
+	w, err := c.sink.Write(ctx, task, uuid.NewString(), c.plan.schema)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	read, err := c.copyRows(ctx, g, w)
+	if err != nil {
+		return err
+	}
+	if g.made, err = w.Close(ctx); err != nil {
+		return err
+	}
+	return c.plan.same(g, read)
+}
+
+// same checks that the new files have as many rows as were read, and these as many as the old ones have, all in the group's
+// partition.
+func (p *compactPlan) same(g *group, read int64) error {
+	var written int64
+	for i := range g.made {
+		written += g.made[i].Records
+		values, err := lakesink.PartitionOf(p.table, &g.made[i])
+		if err != nil {
+			return err
+		}
+		if key := partitionKey(values); key != g.partition {
+			return inconsistent(fmt.Sprintf("rows of files in partition %s belong to another one by their values (%s)", g.label, key),
+				"the files were put into the wrong partition, or take a column's value from it: let the engine that wrote them rewrite them", nil)
+		}
+	}
+	if read != g.rows || written != g.rows {
+		return inconsistent(fmt.Sprintf("the metadata count %d rows in files of which %d could be read and %d were written", g.rows, read, written), "verify the table", nil)
+	}
+	return nil
+}
+
+// copyRows reads the files one after the other: with many at once the reader would keep the footers of all.
+func (c *compactor) copyRows(ctx context.Context, g *group, w *lakesink.Writer) (rows int64, err error) {
+	scan := c.plan.table.Scan(table.WithMaxConcurrency(1), table.WithArrowBatchSize(c.rowsAtOnce(g)))
+	into := &columns.Batch{Columns: columns.Make(c.plan.schema)}
+	for _, m := range g.members {
+		_, batches, err := scan.ReadTasks(ctx, []table.FileScanTask{{File: m.file, Length: m.file.FileSizeBytes()}})
+		if err != nil {
+			return 0, lakesink.Explain("read "+m.file.FilePath(), err)
+		}
+		for read, err := range batches {
+			if err != nil {
+				return 0, lakesink.Explain("read "+m.file.FilePath(), err)
+			}
+			err = c.convert(into, read)
+			read.Release()
+			if err != nil {
+				return 0, fmt.Errorf("read %s: %w", m.file.FilePath(), err)
+			}
+			if err := w.Write(ctx, into); err != nil {
+				return 0, err
+			}
+			rows += int64(into.Rows)
+		}
+	}
+	return rows, nil
+}
+
+// rowsAtOnce keeps what is read at a time, of which the reader has some ready, to a small part of the memory. Values are taken to
+// be ten times as large as in the file.
+func (c *compactor) rowsAtOnce(g *group) int {
+	widest := int64(1)
+	for _, m := range g.members {
+		if n := m.file.Count(); n > 0 {
+			widest = max(widest, m.file.FileSizeBytes()/n)
+		}
+	}
+	share := c.o.MemoryBytes / int64(c.o.Workers) / 32
+	return int(min(16<<10, max(1, share/(10*widest))))
+}
+
+// convert makes a batch of what was read, in the table's order of columns.
+func (c *compactor) convert(into *columns.Batch, read arrow.RecordBatch) error {
+	schema := c.plan.schema
+	if int(read.NumCols()) != len(schema) {
+		return fmt.Errorf("%d columns are read of a table that has %d", read.NumCols(), len(schema))
+	}
+	into.Rows = int(read.NumRows())
+	for i := range schema {
+		if name := read.ColumnName(i); name != schema[i].Name {
+			return fmt.Errorf("column %s is read as %s", schema[i].Name, name)
+		}
+		into.Columns[i].Reset()
+		if err := fill(&into.Columns[i], &schema[i].Type, read.Column(i)); err != nil {
+			return fmt.Errorf("column %s: %w", schema[i].Name, err)
+		}
+	}
+	return nil
+}
