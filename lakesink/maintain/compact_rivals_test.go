@@ -73,7 +73,7 @@ func TestACompactionThatABatchOvertakesLands(t *testing.T) {
 
 // Whoever commits second finds that the files are gone, and drops what it made.
 func TestOfTwoCompactionsAtOnceOneDoesTheWork(t *testing.T) {
-	s := newNumbers(t, 12)
+	s := newNumbers(t, 6)
 	second := laketest.Wrap(s.c, &laketest.Script{})
 	once := false
 	second.Script.Step = func(name string, after bool) {
@@ -92,8 +92,8 @@ func TestOfTwoCompactionsAtOnceOneDoesTheWork(t *testing.T) {
 	if !once || c.Commits != 0 || states(c)[Dropped] != 1 || !strings.Contains(c.Groups[0].Why, "removed") || c.Abandoned.Files != 0 {
 		t.Errorf("the second: %+v", c)
 	}
-	if got := len(onDisk(t, s.load())); got != 13 {
-		t.Errorf("%d data files on disk, want 12 and the compacted one", got)
+	if got := len(onDisk(t, s.load())); got != 7 {
+		t.Errorf("%d data files on disk, want 6 and the compacted one", got)
 	}
 }
 
@@ -195,16 +195,16 @@ func TestATableMadeAnewMeanwhileIsNotTouched(t *testing.T) {
 
 // Position deletes of iceberg-go name no data file: their bounds are cut.
 func TestRowsThatAreDeletedByPositionAreLeftOut(t *testing.T) {
-	s := newNumbers(t, 40)
+	s := newNumbers(t, 12)
 	s.deleteRow(3, "merge-on-read")
-	s.deleteRow(70, "merge-on-read")
+	s.deleteRow(20, "merge-on-read")
 	before := s.load().CurrentSnapshot().Summary.Properties["total-records"]
 	c, err := Open(s.sink, Options{}).Compact(context.Background(), CompactOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.wantSame()
-	if c.Commits != 1 || c.Groups[0].In.Files != 40 || c.Groups[0].Rows != 78 || before != "80" {
+	if c.Commits != 1 || c.Groups[0].In.Files != 12 || c.Groups[0].Rows != 22 || before != "24" {
 		t.Errorf("%+v of %s", c, before)
 	}
 	if got := len(liveFiles(t, s.load())); got != 1 {
@@ -213,22 +213,22 @@ func TestRowsThatAreDeletedByPositionAreLeftOut(t *testing.T) {
 	s.addNumber()
 	s.deleteRow(4, "merge-on-read") // of a row that was moved
 	s.wantSame()
-	if c, err = Open(s.sink, Options{}).Compact(context.Background(), CompactOptions{MinInputFiles: 2}); err != nil || c.Groups[0].Rows != 79 {
+	if c, err = Open(s.sink, Options{}).Compact(context.Background(), CompactOptions{MinInputFiles: 2}); err != nil || c.Groups[0].Rows != 23 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	s.wantSame()
 }
 
 func TestFilesOfEarlierSpecsAreLeftAlone(t *testing.T) {
-	s := newNumbers(t, 6)
+	s := newNumbers(t, 2)
 	s.change(func(tx *table.Transaction) error {
 		return tx.UpdateSpec(true).AddIdentity("s").Commit()
 	})
-	for range 6 {
+	for range 5 {
 		s.addNumber()
 	}
 	c := s.compact(CompactOptions{})
-	if c.Left.OtherSpecs != 6 || c.Commits != 1 || len(c.Groups) != 1 || c.Groups[0].Partition != "s=null" {
+	if c.Left.OtherSpecs != 2 || c.Commits != 1 || len(c.Groups) != 1 || c.Groups[0].Partition != "s=null" {
 		t.Errorf("%+v", c)
 	}
 }
