@@ -59,14 +59,15 @@ func outputFlags() []cli.Flag {
 // flags are taken and checked all the same, and not listed: a line of a crontab with the flags of a run is right for
 // every verb.
 var unheeded = map[string][]string{
-	"plan":   {"run.", "retain"},
-	"status": ofRun,
-	"verify": slices.Concat(ofRun, ofStart, []string{"value."}),
-	"peek":   slices.Concat(ofRun, ofStart, []string{"name", "checkpoint"}),
-	"ls":     slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
-	"show":   slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
-	"replay": slices.Concat(ofStart, []string{"source.maxOffsetsPerTrigger", "source.minPartitions", "retain", "run.maxBatches", "run.maxDuration", "run.grace"}),
-	"infer":  slices.Concat(ofRun, ofStart, []string{"name", "checkpoint", "sink.", "value.format", "value.schema", "source.includeHeaders", "memory"}),
+	"plan":     {"run.", "retain"},
+	"status":   ofRun,
+	"verify":   slices.Concat(ofRun, ofStart, []string{"value."}),
+	"maintain": slices.Concat(ofStart, []string{"run.", "retain", "source.", "value.format", "value.schema", "key.", "registry."}),
+	"peek":     slices.Concat(ofRun, ofStart, []string{"name", "checkpoint"}),
+	"ls":       slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
+	"show":     slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
+	"replay":   slices.Concat(ofStart, []string{"source.maxOffsetsPerTrigger", "source.minPartitions", "retain", "run.maxBatches", "run.maxDuration", "run.grace"}),
+	"infer":    slices.Concat(ofRun, ofStart, []string{"name", "checkpoint", "sink.", "value.format", "value.schema", "source.includeHeaders", "memory"}),
 }
 
 var (
