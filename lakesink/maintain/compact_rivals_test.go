@@ -40,6 +40,7 @@ func through(c catalog.Catalog, o CompactOptions) (*Compaction, error) {
 }
 
 func TestABatchStagedBeforeAndCommittedAfterACompactionLands(t *testing.T) {
+	t.Parallel()
 	s := newNumbers(t, 6)
 	staged := s.stage(numberRows(s.next))
 	s.compact(CompactOptions{})
@@ -51,6 +52,7 @@ func TestABatchStagedBeforeAndCommittedAfterACompactionLands(t *testing.T) {
 }
 
 func TestACompactionThatABatchOvertakesLands(t *testing.T) {
+	t.Parallel()
 	s := newNumbers(t, 6)
 	between := laketest.Wrap(s.c, &laketest.Script{})
 	times := 0
@@ -73,6 +75,7 @@ func TestACompactionThatABatchOvertakesLands(t *testing.T) {
 
 // Whoever commits second finds that the files are gone, and drops what it made.
 func TestOfTwoCompactionsAtOnceOneDoesTheWork(t *testing.T) {
+	t.Parallel()
 	s := newNumbers(t, 6)
 	second := laketest.Wrap(s.c, &laketest.Script{})
 	once := false
@@ -123,6 +126,7 @@ func (s *small) deleteRow(n int64, mode string) {
 }
 
 func TestGroupsWhoseRowsSomebodyDeletesMeanwhileAreDropped(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"copy-on-write", "merge-on-read"} {
 		t.Run(mode, func(t *testing.T) {
 			s := newNumbers(t, 10)
@@ -148,6 +152,7 @@ func TestGroupsWhoseRowsSomebodyDeletesMeanwhileAreDropped(t *testing.T) {
 
 // A delete by equality that came after the plan is for the compacted rows too, also where nobody noticed it.
 func TestDeletesByEqualityHoldForCompactedRows(t *testing.T) {
+	t.Parallel()
 	s := newNumbers(t, 6)
 	s.compact(CompactOptions{})
 	f := liveFiles(t, s.load())[0]
@@ -161,6 +166,7 @@ func TestDeletesByEqualityHoldForCompactedRows(t *testing.T) {
 }
 
 func TestATableThatWasAlteredMeanwhileIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
 	s := newNumbers(t, 6)
 	c, err := s.beforeCommit(CompactOptions{}, func() {
 		s.change(func(tx *table.Transaction) error {
@@ -176,6 +182,7 @@ func TestATableThatWasAlteredMeanwhileIsLeftAsItIs(t *testing.T) {
 }
 
 func TestATableMadeAnewMeanwhileIsNotTouched(t *testing.T) {
+	t.Parallel()
 	s := newNumbers(t, 6)
 	c, err := s.beforeCommit(CompactOptions{}, func() {
 		if err := s.c.DropTable(context.Background(), catalog.ToIdentifier(smallTable)); err != nil {
@@ -195,6 +202,7 @@ func TestATableMadeAnewMeanwhileIsNotTouched(t *testing.T) {
 
 // Position deletes of iceberg-go name no data file: their bounds are cut.
 func TestRowsThatAreDeletedByPositionAreLeftOut(t *testing.T) {
+	t.Parallel()
 	s := newNumbers(t, 12)
 	s.deleteRow(3, "merge-on-read")
 	s.deleteRow(20, "merge-on-read")
@@ -220,6 +228,7 @@ func TestRowsThatAreDeletedByPositionAreLeftOut(t *testing.T) {
 }
 
 func TestFilesOfEarlierSpecsAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := newNumbers(t, 2)
 	s.change(func(tx *table.Transaction) error {
 		return tx.UpdateSpec(true).AddIdentity("s").Commit()
@@ -235,6 +244,7 @@ func TestFilesOfEarlierSpecsAreLeftAlone(t *testing.T) {
 
 // A group that cannot be read keeps no other from being compacted.
 func TestADamagedFileFailsItsGroupAlone(t *testing.T) {
+	t.Parallel()
 	s := byRegion(t)
 	var rows [][]any
 	for k := range 6 {

@@ -27,6 +27,7 @@ var full = flag.Bool("full", false, "strike each effect in every mode (make cras
 // Each effect of a compaction on catalog and store goes wrong in each way, in the middle of which a batch lands; the table has
 // every row once whatever happens, and a second compaction finishes.
 func TestACompactionStruckAnywhereKeepsEveryRow(t *testing.T) {
+	t.Parallel()
 	modes := []laketest.Mode{laketest.AnswerLost, laketest.Killed}
 	if *full {
 		modes = laketest.Modes()
