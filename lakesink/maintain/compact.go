@@ -70,7 +70,8 @@ type CompactedGroup struct {
 	Partition string
 	State     CompactState
 	In, Out   Count
-	Rows      int64
+	// Rows is how many there were to be, by the metadata of the files, or are.
+	Rows int64
 	// Why is why it was dropped or failed.
 	Why string
 }
@@ -79,7 +80,7 @@ type CompactedGroup struct {
 type LeftAlone struct {
 	// Few are too few of their partition to be worth it.
 	Few int64
-	// WithDeletes are files of whose rows some may be deleted by delete files.
+	// WithDeletes are files of whose rows some may be deleted by equality.
 	WithDeletes int64
 	// OtherSpecs are files of an earlier partition spec.
 	OtherSpecs int64
@@ -101,7 +102,8 @@ type Compaction struct {
 
 // Compact makes large files of small ones: of the files of one partition of the current spec that are smaller than wanted, as
 // many as fill one, in the order in which they were written. Rows keep their values; those of one file are sorted as the table
-// says. Files with rows that are deleted are left alone, as are those of earlier specs and other formats.
+// says. Rows that are deleted by position are left out. Files of which rows may be deleted by equality are left alone, as are those
+// of earlier specs and other formats. Delete files stay where they are: others may need them.
 //
 // Each commit replaces the files of some groups, and only if the table, read again, still has all of these files and no new
 // deletes for them; a group of which that is not so is dropped, the others go on. A group that cannot be read fails and leaves

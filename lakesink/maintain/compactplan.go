@@ -39,7 +39,9 @@ type group struct {
 	partition, label string
 	members          []member
 	in, out          Count
-	rows             int64
+	// rows are those of the files, by the metadata. deletes says that some of them may be deleted.
+	rows    int64
+	deletes bool
 
 	state CompactState
 	why   string
@@ -53,6 +55,8 @@ type group struct {
 type member struct {
 	file     iceberg.DataFile
 	sequence int64
+	// positions and vectors say which of its rows are deleted.
+	positions, vectors []iceberg.DataFile
 }
 
 // planCompaction finds the small files of the table's head and puts them together. The same table makes the same plan.
@@ -110,12 +114,12 @@ func (p *compactPlan) smallFiles(store iceio.IO, manifests []iceberg.ManifestFil
 				p.left.OtherFormats++
 			case int(f.SpecID()) != spec.ID():
 				p.left.OtherSpecs++
-			case deleted.mayApply(f, e.SequenceNum()):
+			case deleted.byEquality(f, e.SequenceNum()):
 				p.left.WithDeletes++
 			case largestRowGroup(f) > most:
 				p.left.TooLarge++
 			default:
-				if err := found.add(spec, e); err != nil {
+				if err := found.add(spec, e, deleted); err != nil {
 					return nil, fmt.Errorf("%s: %w", f.FilePath(), err)
 				}
 			}
@@ -125,14 +129,16 @@ func (p *compactPlan) smallFiles(store iceio.IO, manifests []iceberg.ManifestFil
 }
 
 // add keeps what reading a file takes.
-func (c candidates) add(spec iceberg.PartitionSpec, e iceberg.ManifestEntry) error {
+func (c candidates) add(spec iceberg.PartitionSpec, e iceberg.ManifestEntry, deleted *deleted) error {
 	f := e.DataFile()
 	b, err := iceberg.NewDataFileBuilder(spec, iceberg.EntryContentData, f.FilePath(), f.FileFormat(), f.Partition(), nil, nil, f.Count(), f.FileSizeBytes())
 	if err != nil {
 		return err
 	}
 	key := partitionKey(f.Partition())
-	c[key] = append(c[key], member{b.SplitOffsets(f.SplitOffsets()).Build(), e.SequenceNum()})
+	m := member{file: b.SplitOffsets(f.SplitOffsets()).Build(), sequence: e.SequenceNum()}
+	m.positions, m.vectors = deleted.byPosition(f, m.sequence)
+	c[key] = append(c[key], m)
 	return nil
 }
 
@@ -198,6 +204,7 @@ func (g *group) add(m member) {
 	g.members = append(g.members, m)
 	g.in.add(m.file.FileSizeBytes())
 	g.rows += m.file.Count()
+	g.deletes = g.deletes || len(m.positions)+len(m.vectors) > 0
 }
 
 // take keeps a group that is worth it.

@@ -3,6 +3,7 @@ package maintain
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/iceberg-go/table"
@@ -72,29 +73,34 @@ func (p *compactPlan) same(g *group, read int64) error {
 				"the files were put into the wrong partition, or take a column's value from it: let the engine that wrote them rewrite them", nil)
 		}
 	}
-	if read != g.rows || written != g.rows {
+	if written != read || read > g.rows || read < g.rows && !g.deletes {
 		return inconsistent(fmt.Sprintf("the metadata count %d rows in files of which %d could be read and %d were written", g.rows, read, written), "verify the table", nil)
 	}
+	g.rows = written
 	return nil
 }
 
-// copyRows reads the files one after the other: with many at once the reader would keep the footers of all.
+// filesAtOnce is how many files are read by one scan: it keeps the footers of all of them, and reads a file of positions that is
+// for several of them once.
+const filesAtOnce = 32
+
+// copyRows reads the files one after the other.
 func (c *compactor) copyRows(ctx context.Context, g *group, w *lakesink.Writer) (rows int64, err error) {
 	scan := c.plan.table.Scan(table.WithMaxConcurrency(1), table.WithArrowBatchSize(c.rowsAtOnce(g)))
 	into := &columns.Batch{Columns: columns.Make(c.plan.schema)}
-	for _, m := range g.members {
-		_, batches, err := scan.ReadTasks(ctx, []table.FileScanTask{{File: m.file, Length: m.file.FileSizeBytes()}})
+	for some := range slices.Chunk(g.members, filesAtOnce) {
+		_, batches, err := scan.ReadTasks(ctx, tasksOf(some))
 		if err != nil {
-			return 0, lakesink.Explain("read "+m.file.FilePath(), err)
+			return 0, lakesink.Explain(unread(some), err)
 		}
 		for read, err := range batches {
 			if err != nil {
-				return 0, lakesink.Explain("read "+m.file.FilePath(), err)
+				return 0, lakesink.Explain(unread(some), err)
 			}
 			err = c.convert(into, read)
 			read.Release()
 			if err != nil {
-				return 0, fmt.Errorf("read %s: %w", m.file.FilePath(), err)
+				return 0, fmt.Errorf("%s: %w", unread(some), err)
 			}
 			if err := w.Write(ctx, into); err != nil {
 				return 0, err
@@ -103,6 +109,20 @@ func (c *compactor) copyRows(ctx context.Context, g *group, w *lakesink.Writer) 
 		}
 	}
 	return rows, nil
+}
+
+func tasksOf(members []member) (tasks []table.FileScanTask) {
+	for _, m := range members {
+		tasks = append(tasks, table.FileScanTask{File: m.file, DeleteFiles: m.positions, DeletionVectorFiles: m.vectors, Length: m.file.FileSizeBytes()})
+	}
+	return tasks
+}
+
+func unread(members []member) string {
+	if len(members) == 1 {
+		return "read " + members[0].file.FilePath()
+	}
+	return fmt.Sprintf("read %s or one of %d more files", members[0].file.FilePath(), len(members)-1)
 }
 
 // rowsAtOnce keeps what is read at a time, of which the reader has some ready, to a small part of the memory. Values are taken to
