@@ -206,7 +206,9 @@ func TestACommitToARESTCatalogThatIsGoneAfterwardsIsUnknown(t *testing.T) {
 			return false
 		}
 		server.After = nil
-		server.Before = func(w http.ResponseWriter, _ *http.Request) bool { return resttest.Refuse(w, 500, "InternalServerError") }
+		server.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+			return resttest.Refuse(w, 500, "InternalServerError")
+		}
 		return resttest.HangUp(w)
 	}
 	_, err := apply(s, queryID, planN(0))
