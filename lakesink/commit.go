@@ -30,23 +30,20 @@ func (i *Iceberg) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, 
 	if err != nil {
 		return nil, explain(fmt.Sprintf("read table %s to commit batch %d", i.TableName(), c.Plan.Batch), err)
 	}
-	for attempt := 1; ; attempt++ {
+	for {
 		applied, there, err := d.standing(t)
 		if err != nil || there {
 			return applied, err
 		}
-		if attempt > i.options.Attempts || d.lockedOut() {
+		if d.moved(t); d.gaveUp() || d.lockedOut() {
 			return nil, d.giveUp()
 		}
-		if attempt > 1 {
-			if err := i.options.Sleep(ctx, i.options.Backoff(attempt-1)); err != nil {
-				return nil, errors.Join(d.giveUp(), err)
-			}
+		if d.tired {
+			t, err = d.rest(ctx)
+		} else if err = d.send(ctx, t, applied); err == nil {
+			t, err = d.reload(ctx)
 		}
-		if err := d.send(ctx, t, applied); err != nil {
-			return nil, err
-		}
-		if t, err = d.reload(ctx); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -62,6 +59,7 @@ type deal struct {
 	answer error
 	// accepted is the table as the catalog returned it with a yes.
 	accepted *table.Table
+	contest
 }
 
 // standing reads from the table where the batch stands: whether it is there, else what it would follow. All that forbids to go on is an error.
@@ -164,6 +162,8 @@ func (d *deal) send(ctx context.Context, t *table.Table, applied *batch.Applied)
 	if ctx.Err() != nil {
 		return errors.Join(d.giveUp(), context.Cause(ctx))
 	}
+	began := d.sink.options.Now()
+	defer func() { d.took, d.tired = d.sink.options.Now().Sub(began), true }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.sink.options.Timeout)
 	defer cancel()
 	o, err := d.sink.stage(ctx, t, d.commit, applied.Ledger)
@@ -251,6 +251,9 @@ func (d *deal) giveUp() error {
 	message := fmt.Sprintf("batch %d is not in table %s: the commit was not accepted in %d attempts", d.commit.Plan.Batch, d.sink.TableName(), len(d.offers))
 	if len(d.offers) == 0 {
 		message = fmt.Sprintf("batch %d was not offered to table %s", d.commit.Plan.Batch, d.sink.TableName())
+	}
+	if d.races > 0 {
+		message += fmt.Sprintf(" (another writer was first %d times)", d.races)
 	}
 	return &batch.Fault{Class: batch.Failed, Message: message, Err: d.answer,
 		Hint: "run again: the batch is written once more; if other writers commit to this table all the time, pause them for a moment"}
