@@ -59,6 +59,8 @@ type deal struct {
 	answer error
 	// accepted is the table as the catalog returned it with a yes.
 	accepted *table.Table
+	// ledger is the newest that a reading had.
+	ledger *batch.Ledger
 	contest
 }
 
@@ -72,6 +74,7 @@ func (d *deal) standing(t *table.Table) (applied *batch.Applied, there bool, err
 	if err != nil {
 		return nil, false, d.sink.unreadable(err)
 	}
+	applied.Ledger = d.remembered(applied.Ledger)
 	if o := d.ours(t, applied); o != nil {
 		return applied, true, o.landed(t)
 	}
@@ -99,6 +102,17 @@ func (d *deal) standing(t *table.Table) (applied *batch.Applied, there bool, err
 		}
 	}
 	return applied, false, d.sink.checkClock(t)
+}
+
+// remembered is the ledger of a reading, or, where somebody removed it since the reading before, the one that was there then
+// and is that of the batch before ours.
+func (d *deal) remembered(ledger *batch.Ledger) *batch.Ledger {
+	if ledger != nil {
+		d.ledger = ledger
+	} else if d.ledger != nil && d.ledger.Batch == d.commit.Plan.Batch-1 {
+		return d.ledger
+	}
+	return ledger
 }
 
 // follows checks that the plan starts where the table says that the batch before it ended, in every partition: numbers

@@ -24,8 +24,6 @@ type crowd struct {
 	rows             int64
 	// open opens the catalog for one of them, as another process would.
 	open func() catalog.Catalog
-	// options, if set, changes those of each.
-	options func(*Options)
 }
 
 // planFor is batch n of query k.
@@ -41,9 +39,6 @@ func (c *crowd) commit(k int) (waits int, err error) {
 	o := testOptions()
 	most := 0
 	o.Backoff, o.Sleep = nil, func(ctx context.Context, d time.Duration) error { waits++; return Sleep(ctx, d) }
-	if c.options != nil {
-		c.options(&o)
-	}
 	s := New(c.open(), o)
 	for n := range int64(c.batches) {
 		waits = 0
@@ -86,18 +81,36 @@ func (c *crowd) want() (rows []rig.Row) {
 	return rows
 }
 
-// A hundred queries commit to one table at the same time: all land, once each, and none gives up.
+// https://github.com/apache/iceberg-go/pull/1079, https://github.com/apache/iceberg-go/issues/830: a hundred queries commit to
+// one table at the same time. All land, once each, and none gives up.
 func TestAHundredQueriesCommitToOneTableAtOnce(t *testing.T) {
-	read := rig.Python(t)
 	dir := t.TempDir()
-	c := &crowd{queries: 100, batches: 2, rows: 5, open: func() catalog.Catalog { return openSQLite(t, dir) }}
+	c := &crowd{queries: 100, batches: 1, rows: 5, open: func() catalog.Catalog { return openSQLite(t, dir) }}
+	c.proves(t, dir)
+}
+
+func TestQueriesCommitToOneTableOnS3AtOnce(t *testing.T) {
+	dir, bucket := t.TempDir(), rig.S3(t)
+	c := &crowd{queries: 12, batches: 2, rows: 5}
+	c.open = func() catalog.Catalog {
+		lake, err := open(t, CatalogOptions{Type: "sql", URI: filepath.Join(dir, "catalog.db"), Warehouse: bucket.Folder, Properties: map[string]string{"s3.endpoint": bucket.Endpoint}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lake
+	}
+	c.proves(t, dir)
+}
+
+// proves has the queries commit to a new table, and others read it.
+func (c *crowd) proves(t *testing.T, dir string) {
+	t.Helper()
 	if err := newSink(c.open()).Create(t.Context(), rawSchema()); err != nil {
 		t.Fatal(err)
 	}
 	c.all(t)
-	wantReading(t, read("--catalog-db", filepath.Join(dir, "catalog.db"), "--catalog-name", "default", "--table", tableName), c.want())
-	tbl := load(t, openSQLite(t, dir))
-	if n := len(tbl.Metadata().Snapshots()); n != c.queries*c.batches {
+	wantReading(t, rig.Python(t)("--catalog-db", filepath.Join(dir, "catalog.db"), "--catalog-name", "default", "--table", tableName), c.want())
+	if n := len(load(t, c.open()).Metadata().Snapshots()); n != c.queries*c.batches {
 		t.Errorf("the table has %d snapshots, want %d", n, c.queries*c.batches)
 	}
 }
