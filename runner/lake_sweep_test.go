@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go/catalog"
-	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
 	"sluice/batch"
@@ -21,9 +20,7 @@ import (
 	"sluice/lakesink/laketest"
 	"sluice/layout"
 	"sluice/objectstore"
-	"sluice/offsets"
 	"sluice/runner"
-	"sluice/verify"
 )
 
 // lakeWorld is a world whose table is a real Iceberg table in a SQLite catalog.
