@@ -53,6 +53,9 @@ type Fault struct {
 	Hint string
 	// Err is the cause, nil if the fault is its own.
 	Err error
+	// Stale says that somebody altered the table while a batch was made for it, and that nothing of the batch is there:
+	// made anew for the table as it is, the batch may be committed.
+	Stale bool
 }
 
 // Error is the message and its cause, without the hint.
@@ -76,6 +79,12 @@ func ClassOf(err error) Class {
 		return fault.Class
 	}
 	return Failed
+}
+
+// IsStale reports whether the outermost Fault in the chain is Stale.
+func IsStale(err error) bool {
+	var fault *Fault
+	return errors.As(err, &fault) && fault.Stale
 }
 
 // HintOf is the outermost hint in the chain, empty if there is none.

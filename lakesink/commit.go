@@ -31,23 +31,20 @@ func (i *Iceberg) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, 
 	if err != nil {
 		return nil, explain(fmt.Sprintf("read table %s to commit batch %d", i.TableName(), c.Plan.Batch), err)
 	}
-	for attempt := 1; ; attempt++ {
+	for {
 		applied, there, err := d.standing(t)
 		if err != nil || there {
 			return applied, err
 		}
-		if attempt > i.options.Attempts || d.lockedOut() || restcatalog.IsRefusal(d.answer) {
+		if d.moved(t); d.gaveUp() || d.lockedOut() || restcatalog.IsRefusal(d.answer) {
 			return nil, d.giveUp()
 		}
-		if attempt > 1 {
-			if err := i.options.Sleep(ctx, i.options.Backoff(attempt-1)); err != nil {
-				return nil, errors.Join(d.giveUp(), err)
-			}
+		if d.tired {
+			t, err = d.rest(ctx)
+		} else if err = d.send(ctx, t, applied); err == nil {
+			t, err = d.reload(ctx)
 		}
-		if err := d.send(ctx, t, applied); err != nil {
-			return nil, err
-		}
-		if t, err = d.reload(ctx); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -63,6 +60,9 @@ type deal struct {
 	answer error
 	// accepted is the table as the catalog returned it with a yes.
 	accepted *table.Table
+	// ledger is the newest that a reading had.
+	ledger *batch.Ledger
+	contest
 }
 
 // standing reads from the table where the batch stands: whether it is there, else what it would follow. All that forbids to go on is an error.
@@ -75,6 +75,7 @@ func (d *deal) standing(t *table.Table) (applied *batch.Applied, there bool, err
 	if err != nil {
 		return nil, false, d.sink.unreadable(err)
 	}
+	applied.Ledger = d.remembered(applied.Ledger)
 	if o := d.ours(t, applied); o != nil {
 		return applied, true, errors.Join(o.landed(t), d.kept(t, o))
 	}
@@ -102,6 +103,17 @@ func (d *deal) standing(t *table.Table) (applied *batch.Applied, there bool, err
 		}
 	}
 	return applied, false, d.sink.checkClock(t)
+}
+
+// remembered is the ledger of a reading, or, where somebody removed it since the reading before, the one that was there then
+// and is that of the batch before ours.
+func (d *deal) remembered(ledger *batch.Ledger) *batch.Ledger {
+	if ledger != nil {
+		d.ledger = ledger
+	} else if d.ledger != nil && d.ledger.Batch == d.commit.Plan.Batch-1 {
+		return d.ledger
+	}
+	return ledger
 }
 
 // follows checks that the plan starts where the table says that the batch before it ended, in every partition: numbers
@@ -165,6 +177,8 @@ func (d *deal) send(ctx context.Context, t *table.Table, applied *batch.Applied)
 	if ctx.Err() != nil {
 		return errors.Join(d.giveUp(), context.Cause(ctx))
 	}
+	began := d.sink.options.Now()
+	defer func() { d.took, d.tired = d.sink.options.Now().Sub(began), true }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.sink.options.Timeout)
 	defer cancel()
 	o, err := d.sink.stage(ctx, t, d.commit, applied.Ledger)
@@ -255,6 +269,9 @@ func (d *deal) giveUp() error {
 	message := fmt.Sprintf("batch %d is not in table %s: the commit was not accepted in %d attempts", d.commit.Plan.Batch, d.sink.TableName(), len(d.offers))
 	if len(d.offers) == 0 {
 		message = fmt.Sprintf("batch %d was not offered to table %s", d.commit.Plan.Batch, d.sink.TableName())
+	}
+	if d.races > 0 {
+		message += fmt.Sprintf(" (another writer was first %d times)", d.races)
 	}
 	return &batch.Fault{Class: batch.Failed, Message: message, Err: d.answer,
 		Hint: "run again: the batch is written once more; if other writers commit to this table all the time, pause them for a moment"}

@@ -46,7 +46,7 @@ func (i *Iceberg) Evolve(ctx context.Context, c *batch.Commit, schema columns.Sc
 		return nil, nil, explain(fmt.Sprintf("open table %s", i.TableName()), err)
 	}
 	var done []string
-	for attempt := 1; ; attempt++ {
+	for attempts := 0; ; {
 		wider, changes, err := i.evolved(t, schema)
 		if err != nil {
 			return nil, nil, err
@@ -58,11 +58,15 @@ func (i *Iceberg) Evolve(ctx context.Context, c *batch.Commit, schema columns.Sc
 		if err := d.mayEvolve(t); err != nil {
 			return nil, nil, err
 		}
-		if err := d.evolveAgain(ctx, attempt); err != nil {
+		if d.tired {
+			err = d.evolveAgain(ctx, attempts)
+		} else if err = context.Cause(ctx); err == nil {
+			d.alter(ctx, t, wider)
+			done, attempts = changes, attempts+1
+		}
+		if err != nil {
 			return nil, nil, err
 		}
-		d.alter(ctx, t, wider)
-		done = changes
 		if t, err = d.reloadAltered(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -78,22 +82,18 @@ func (d *deal) mayEvolve(t *table.Table) error {
 	return err
 }
 
-// evolveAgain bounds the attempts, and waits between them.
-func (d *deal) evolveAgain(ctx context.Context, attempt int) error {
-	gaveUp := &batch.Fault{Class: batch.Failed, Err: d.answer,
-		Message: fmt.Sprintf("table %s was not altered for batch %d: the update of its schema was not accepted in %d attempts", d.sink.TableName(), d.commit.Plan.Batch, attempt-1),
-		Hint:    "run again; if it repeats, see whether this user may alter the table, and whether other writers commit to it all the time"}
-	switch {
-	case ctx.Err() != nil:
-		return errors.Join(gaveUp, context.Cause(ctx))
-	case attempt > d.sink.options.Attempts:
-		return gaveUp
-	case attempt > 1:
-		if err := d.sink.options.Sleep(ctx, d.sink.options.Backoff(attempt-1)); err != nil {
-			return errors.Join(gaveUp, err)
+// evolveAgain bounds the attempts, and waits after one that was in vain.
+func (d *deal) evolveAgain(ctx context.Context, attempts int) error {
+	d.tired = false
+	var err error
+	if attempts < d.sink.options.Attempts {
+		if err = d.sink.options.Sleep(ctx, d.sink.options.Backoff(attempts)); err == nil {
+			return nil
 		}
 	}
-	return nil
+	return errors.Join(&batch.Fault{Class: batch.Failed, Err: d.answer,
+		Message: fmt.Sprintf("table %s was not altered for batch %d: the update of its schema was not accepted in %d attempts", d.sink.TableName(), d.commit.Plan.Batch, attempts),
+		Hint:    "run again; if it repeats, see whether this user may alter the table, and whether other writers commit to it all the time"}, err)
 }
 
 // alter sends the update. What the catalog answers is remembered and not believed.
@@ -105,6 +105,7 @@ func (d *deal) alter(ctx context.Context, t *table.Table, wider *iceberg.Schema)
 	if s := t.CurrentSnapshot(); s != nil {
 		head = &s.SnapshotID
 	}
+	d.tired = true
 	_, _, d.answer = d.sink.catalog.CommitTable(ctx, d.sink.table,
 		[]table.Requirement{table.AssertTableUUID(m.TableUUID()), table.AssertRefSnapshotID(table.MainBranch, head),
 			table.AssertCurrentSchemaID(t.Schema().ID), table.AssertLastAssignedFieldID(m.LastColumnID())},

@@ -67,9 +67,11 @@ type Options struct {
 	KeepSnapshots   int
 	MaintainForeign bool
 
-	// Attempts bounds how often a batch is offered to the table when others commit first; the default is 12. Timeout
-	// bounds each offer and each reading of the table after it; the default is 60 s.
+	// Attempts bounds how often a batch is offered in vain to a table that stays as it is; the default is 12. Races bounds how
+	// often others may commit first; the default is 200. Timeout bounds each offer and each reading of the table after it; the
+	// default is 60 s.
 	Attempts int
+	Races    int
 	Timeout  time.Duration
 	// Answer bounds a question at the beginning: what the table is, and its creation; the default is 8 s.
 	Answer time.Duration
@@ -92,6 +94,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MemoryBytes, 64<<20)
 	setDefault(&o.KeepSnapshots, DefaultKeepSnapshots)
 	setDefault(&o.Attempts, 12)
+	setDefault(&o.Races, 200)
 	setDefault(&o.Timeout, 60*time.Second)
 	setDefault(&o.Answer, 8*time.Second)
 	if o.Backoff == nil {

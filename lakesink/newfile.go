@@ -59,6 +59,9 @@ func DescribeFile(path string, s *parquetfile.Summary, types map[int]columns.Typ
 	return f
 }
 
+// StoredSize asks a store how large a file is.
+func StoredSize(store iceio.IO, path string) (int64, error) { return storedSize(store, path) }
+
 // boundLength is how much of a long value a bound keeps, as in Iceberg's default.
 const boundLength = 16
 

@@ -126,7 +126,7 @@ func (i *Iceberg) sameShape(t *table.Table, schemaID, specID int) error {
 	if t.Schema().ID == schemaID && t.Metadata().DefaultPartitionSpec() == specID {
 		return nil
 	}
-	return &batch.Fault{Class: batch.Failed,
+	return &batch.Fault{Class: batch.Failed, Stale: true,
 		Message: fmt.Sprintf("table %s was altered meanwhile: it has schema %d and partition spec %d, and the batch was made for %d and %d", i.TableName(), t.Schema().ID, t.Metadata().DefaultPartitionSpec(), schemaID, specID),
 		Hint:    "run again: the batch is read once more and written for the table as it is now"}
 }

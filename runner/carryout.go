@@ -23,24 +23,14 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.Reporter.Planned(plan.Batch, plan.Offsets(), left, replayed)
 	watch.lap("walCommit")
 
-	work, err := r.execute(ctx, plan, replayed)
+	work, applied, err := r.land(ctx, plan, replayed, watch)
 	if err != nil {
 		return err
 	}
-	watch.lap("addBatch")
-
-	// From here on the batch is finished even if ctx is cancelled, within the grace.
+	// What is in the table is finished even if ctx is cancelled, within the grace.
 	ctx, cancel := outlive(ctx, r.Grace)
 	defer cancel()
-	if err := r.commitLetters(ctx, plan, work, replayed); err != nil {
-		return err
-	}
-	applied, err := r.commit(ctx, r.Sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: work.results, TableUUID: r.table.UUID, Altered: work.altered})
-	if err != nil {
-		return err
-	}
 	r.table.Applied = *applied
-	watch.lap("commitBatch")
 	if err := r.Log.WriteCommit(ctx, plan.Batch); err != nil {
 		return err
 	}
@@ -51,6 +41,73 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.count(report)
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
+	return nil
+}
+
+// mostShapes bounds how often a batch is made, where others alter the table each time before it is committed.
+const mostShapes = 3
+
+// land makes a batch and commits it. Where somebody altered the table meanwhile, so that what was made does not fit it any
+// more, the batch is made again for the table as it is: same plan, same rows. Files that were made in vain are left to orphan
+// removal.
+func (r *run) land(ctx context.Context, plan *batch.Plan, replayed bool, watch *stopwatch) (*work, *batch.Applied, error) {
+	var altered []string
+	for shapes := 1; ; shapes++ {
+		work, err := r.execute(ctx, plan, replayed)
+		watch.lap("addBatch")
+		var applied *batch.Applied
+		if err == nil {
+			work.altered = append(altered, work.altered...)
+			applied, err = r.commitWork(ctx, plan, work, replayed)
+			watch.lap("commitBatch")
+		}
+		if !batch.IsStale(err) || shapes == mostShapes {
+			return work, applied, err
+		}
+		r.Reporter.Notice("the table was altered while a batch was made for it; the batch is made again for the table as it is", "batch", plan.Batch, "found", err)
+		if work != nil {
+			r.Reporter.Advanced(-delivered(work.results))
+			altered = work.altered
+		}
+		if err := r.readAgain(ctx, plan); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// commitWork makes what was made part of the tables. It outlives ctx by the grace.
+func (r *run) commitWork(ctx context.Context, plan *batch.Plan, work *work, replayed bool) (*batch.Applied, error) {
+	ctx, cancel := outlive(ctx, r.Grace)
+	defer cancel()
+	if err := r.commitLetters(ctx, plan, work, replayed); err != nil {
+		return nil, err
+	}
+	return r.commit(ctx, r.Sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: work.results, TableUUID: r.table.UUID, Altered: work.altered})
+}
+
+// readAgain reads the tables that an open plan is made for afresh. Whatever else has become of them meanwhile is found here,
+// and not taken for an alteration.
+func (r *run) readAgain(ctx context.Context, plan *batch.Plan) (err error) {
+	if r.letters != nil {
+		if err := r.letters.read(ctx, r.queryID); err != nil {
+			return err
+		}
+		if err := r.letters.check(r.identity); err != nil {
+			return err
+		}
+	}
+	if r.table, err = r.Sink.Table(ctx, r.queryID); err != nil {
+		return err
+	}
+	if err := r.checkTable(); err != nil {
+		return err
+	}
+	if err := r.checkPlanned(plan); err != nil {
+		return err
+	}
+	if at := &r.table.Applied; at.Batch >= plan.Batch && !plan.Accepted.Covers(at) {
+		return overtaken(fmt.Sprintf("the table has batch %d, which this run was about to commit", at.Batch))
+	}
 	return nil
 }
 

@@ -3,13 +3,8 @@ package runner_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
-	"github.com/apache/iceberg-go"
-	"github.com/apache/iceberg-go/table"
-
-	"sluice/batch"
 	"sluice/lakesink/laketest"
 	"sluice/layout"
 )
@@ -58,40 +53,6 @@ func (w *lakeWorld) partitions(t *testing.T) map[string]int {
 		found[fmt.Sprint(task.File.SpecID(), task.File.Partition())]++
 	}
 	return found
-}
-
-// A rival evolves the table's partitions while a batch is being committed: the files that were made for the old ones are
-// given up, and the next run reads the batch again. https://github.com/apache/beam/issues/32862
-func TestARivalThatEvolvesThePartitionsMeanwhile(t *testing.T) {
-	w := newPartitionedWorld(t)
-	w.drain(t, nil)
-	w.partitionBy = nil // the job leaves partitions to the table
-	w.arrive()
-	head := w.table(t).CurrentSnapshot().SnapshotID
-	c := w.clean()
-	evolved := false
-	c.BeforeCommit = func(table.Identifier) {
-		if !evolved {
-			evolved = true
-			w.change(t, func(tx *table.Transaction) error {
-				return tx.UpdateSpec(true).AddField("offset", iceberg.BucketTransform{NumBuckets: 2}, "half").Commit()
-			})
-		}
-	}
-	_, _, err := w.run(c, nil)
-	if batch.ClassOf(err) != batch.Failed || !strings.Contains(err.Error(), "was altered meanwhile") {
-		t.Fatalf("got %v, want a failure that the next run mends", err)
-	}
-	if w.table(t).CurrentSnapshot().SnapshotID != head {
-		t.Error("something was committed")
-	}
-	before := w.partitions(t)
-	w.drain(t, nil)
-	for name := range w.partitions(t) {
-		if before[name] == 0 && !strings.HasPrefix(name, "1 ") {
-			t.Errorf("a new file is of partition %s", name)
-		}
-	}
 }
 
 // Columns that records bring, and dead letters that become rows, find their partitions.

@@ -74,6 +74,9 @@ func (r *run) look(action Action) {
 	if r.StartGiven != "" && (action != First || r.entries.Start != nil) {
 		r.idle(r.StartGiven, fmt.Sprintf("query %s has begun, and goes on where it is; only a new one (new name and checkpoint) begins elsewhere", r.Name))
 	}
+	if a := &r.table.Applied; a.Ledger == nil && a.Plan != "" {
+		r.remark(fmt.Sprintf("the table's ledger of this query is gone: somebody removed the property %s%s. The history says that batch %d is the newest, and the run goes on from there; its counts begin anew, so that sluice verify cannot account for the rows of the batches before", batch.LedgerPrefix, r.queryID, a.Batch))
+	}
 	if r.OddLocation == nil || !r.empty || r.missing || !r.table.Exists {
 		return
 	}

@@ -25,9 +25,10 @@ func newStopwatch(now func() time.Time, began time.Time) *stopwatch {
 	return &stopwatch{now: now, began: began, last: began, laps: map[string]int64{}}
 }
 
+// lap adds the time since the last lap to a phase.
 func (w *stopwatch) lap(phase string) {
 	t := w.now()
-	w.laps[phase] = t.Sub(w.last).Milliseconds()
+	w.laps[phase] += t.Sub(w.last).Milliseconds()
 	w.last = t
 }
 
