@@ -135,10 +135,9 @@ type compactor struct {
 
 func newCompactor(sink *lakesink.Iceberg, o CompactOptions, plan *compactPlan) *compactor {
 	o.Workers = min(o.Workers, len(plan.groups))
-	share := o.MemoryBytes / int64(o.Workers)
 	return &compactor{o: o, plan: plan, sink: sink.With(func(s *lakesink.Options) {
 		s.PartitionBy = nil
-		s.MemoryBytes = share / 2
+		s.MemoryBytes = o.MemoryBytes / int64(o.Workers) / 2
 		// A group fills one file; where its rows take more room than before, a remainder of some percent is no file of its own.
 		s.TargetFileBytes = o.TargetFileBytes + o.TargetFileBytes*4/10
 	})}

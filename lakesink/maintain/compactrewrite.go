@@ -99,9 +99,9 @@ func (p *compactPlan) same(g *group, read int64) error {
 // for several of them once.
 const filesAtOnce = 32
 
-// copyRows reads the files one after the other.
+// copyRows hands the rows of the files on in the order of the files.
 func (c *compactor) copyRows(ctx context.Context, g *group, w *lakesink.Writer) (rows int64, err error) {
-	options := []table.ScanOption{table.WithMaxConcurrency(1), table.WithArrowBatchSize(c.rowsAtOnce(g))}
+	options := []table.ScanOption{table.WithMaxConcurrency(c.readers(g)), table.WithArrowBatchSize(c.rowsAtOnce(g))}
 	schema := c.plan.schema
 	if c.plan.moves() {
 		options, schema = append(options, table.WithRowLineage()), append(slices.Clip(schema), lineage...)
@@ -146,8 +146,25 @@ func unread(members []member) string {
 	return fmt.Sprintf("read %s or one of %d more files", members[0].file.FilePath(), len(members)-1)
 }
 
-// rowsAtOnce keeps what is read at a time, of which the reader has some ready, to a small part of the memory. Values are taken to
-// be ten times as large as in the file.
+// mostReaders is how many files are read ahead at most: opening a small one in an object store takes longer than reading it.
+const mostReaders = 4
+
+// valueFactor is how much larger values are taken to be in memory than in a file.
+const valueFactor = 10
+
+// readers is how many files of a group are read side by side: each may be in memory whole.
+func (c *compactor) readers(g *group) int {
+	largest := int64(1)
+	for _, m := range g.members {
+		largest = max(largest, m.file.FileSizeBytes())
+	}
+	return int(min(mostReaders, max(1, c.share()/4/(valueFactor*largest))))
+}
+
+// share is a worker's memory.
+func (c *compactor) share() int64 { return c.o.MemoryBytes / int64(c.o.Workers) }
+
+// rowsAtOnce keeps what is read at a time, of which the reader has some ready, to a small part of the memory.
 func (c *compactor) rowsAtOnce(g *group) int {
 	widest := int64(1)
 	for _, m := range g.members {
@@ -155,8 +172,7 @@ func (c *compactor) rowsAtOnce(g *group) int {
 			widest = max(widest, m.file.FileSizeBytes()/n)
 		}
 	}
-	share := c.o.MemoryBytes / int64(c.o.Workers) / 32
-	return int(min(16<<10, max(1, share/(10*widest))))
+	return int(min(16<<10, max(1, c.share()/32/(valueFactor*widest))))
 }
 
 // lineage are the columns of a row's id and of its last change, none of which is null in a file whose rows have ids.
