@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
@@ -267,4 +270,28 @@ func TestADamagedFileFailsItsGroupAlone(t *testing.T) {
 	if got := len(liveFiles(t, s.load())); got != 6 {
 		t.Errorf("%d files, want 5 and 1", got)
 	}
+}
+
+// deleteEqual deletes the rows of a number by equality, as a streaming writer would.
+func (s *small) deleteEqual(n int64) {
+	s.t.Helper()
+	ctx := context.Background()
+	s.change(func(tx *table.Transaction) error {
+		schema, err := table.SchemaToArrowSchema(iceberg.NewSchema(0, iceberg.NestedField{ID: 1, Name: "n", Type: iceberg.PrimitiveTypes.Int64}), nil, true, false)
+		if err != nil {
+			return err
+		}
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		defer b.Release()
+		b.Append(n)
+		column := b.NewArray()
+		defer column.Release()
+		rows := array.NewRecordBatch(schema, []arrow.Array{column}, 1)
+		files, err := tx.WriteEqualityDeletes(ctx, []int{1}, func(yield func(arrow.RecordBatch, error) bool) { yield(rows, nil) })
+		if err != nil {
+			return err
+		}
+		return tx.NewRowDelta(nil).AddDeletes(files...).Commit(ctx)
+	})
+	s.rows = slices.DeleteFunc(s.rows, func(row []any) bool { return row[0] == n })
 }

@@ -169,7 +169,12 @@ func (c *compactor) replacement(groups []*group) *lakesink.Replacement {
 	var rows int64
 	for _, g := range groups {
 		for _, m := range g.members {
-			r.Removed = append(r.Removed, m.file)
+			r.Removed, r.Deletes = append(r.Removed, m.file), append(r.Deletes, m.vectors...)
+			for _, f := range m.positions {
+				if namedBy(f) != "" {
+					r.Deletes = append(r.Deletes, f)
+				}
+			}
 		}
 		r.Added = append(r.Added, g.made...)
 		rows += g.rows

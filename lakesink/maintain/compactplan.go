@@ -57,6 +57,8 @@ type member struct {
 	sequence int64
 	// positions and vectors say which of its rows are deleted.
 	positions, vectors []iceberg.DataFile
+	// firstRow is the id of its first row, nil where rows have none (before format version 3).
+	firstRow *int64
 }
 
 // planCompaction finds the small files of the table's head and puts them together. The same table makes the same plan.
@@ -68,10 +70,6 @@ func (t *Table) planCompaction(ctx context.Context, o CompactOptions) (*compactP
 	p := &compactPlan{table: tbl, head: tbl.CurrentSnapshot()}
 	if p.head == nil {
 		return p, nil
-	}
-	if tbl.Metadata().Version() >= 3 {
-		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("table %s has format version 3, whose rows have ids that a compaction must keep: sluice does not do so", t.Name()),
-			Hint: "let another engine compact this table"}
 	}
 	if p.schema, err = lakesink.WholeColumns(tbl); err != nil {
 		return nil, fmt.Errorf("compact table %s: %w", t.Name(), err)
@@ -87,6 +85,9 @@ func (t *Table) planCompaction(ctx context.Context, o CompactOptions) (*compactP
 	p.pack(found, o)
 	return p, nil
 }
+
+// moves reports whether rows have ids that they keep.
+func (p *compactPlan) moves() bool { return p.table.Metadata().Version() >= 3 }
 
 // candidates are small files by their partition.
 type candidates map[string][]member
@@ -116,6 +117,8 @@ func (p *compactPlan) smallFiles(store iceio.IO, manifests []iceberg.ManifestFil
 				p.left.OtherSpecs++
 			case deleted.byEquality(f, e.SequenceNum()):
 				p.left.WithDeletes++
+			case p.moves() && f.FirstRowID() == nil:
+				p.left.WithoutIDs++
 			case largestRowGroup(f) > most:
 				p.left.TooLarge++
 			default:
@@ -136,7 +139,7 @@ func (c candidates) add(spec iceberg.PartitionSpec, e iceberg.ManifestEntry, del
 		return err
 	}
 	key := partitionKey(f.Partition())
-	m := member{file: b.SplitOffsets(f.SplitOffsets()).Build(), sequence: e.SequenceNum()}
+	m := member{file: b.SplitOffsets(f.SplitOffsets()).Build(), sequence: e.SequenceNum(), firstRow: f.FirstRowID()}
 	m.positions, m.vectors = deleted.byPosition(f, m.sequence)
 	c[key] = append(c[key], m)
 	return nil
