@@ -1,6 +1,7 @@
 package lakesink
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -58,8 +59,10 @@ func (i *Iceberg) StageReplacement(ctx context.Context, t *table.Table, r *Repla
 	return StagedBy(t, tx)
 }
 
-// TargetFileBytes is the size at which a data file is finished.
-func (i *Iceberg) TargetFileBytes() int64 { return i.options.TargetFileBytes }
+// TargetFileBytes is the size at which a data file of the table is finished: the job's, else the table's own.
+func (i *Iceberg) TargetFileBytes(t *table.Table) int64 {
+	return cmp.Or(i.options.TargetFileBytes, propertiesOf(t).target, DefaultTargetFileBytes)
+}
 
 // With is the same table under other options.
 func (i *Iceberg) With(change func(*Options)) *Iceberg {

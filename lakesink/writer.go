@@ -88,7 +88,7 @@ func (w *Writer) prepare(fields []parquetfile.Field) error {
 	i, spec := w.sink, w.table.Spec()
 	w.properties = propertiesOf(w.table)
 	w.properties.apply(fields)
-	w.target = cmp.Or(i.options.TargetFileBytes, w.properties.target, DefaultTargetFileBytes)
+	w.target = i.TargetFileBytes(w.table)
 	parts, err := partitionFields(&spec, fields)
 	if err != nil {
 		return err

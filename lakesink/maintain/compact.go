@@ -115,13 +115,12 @@ type Compaction struct {
 //
 // UnknownOutcome: a commit may have happened. Nothing was deleted, and the next compaction goes on from what it finds.
 func (t *Table) Compact(ctx context.Context, o CompactOptions) (*Compaction, error) {
-	o = o.withDefaults(t.sink.TargetFileBytes())
 	plan, err := t.planCompaction(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	if !t.DryRun() && len(plan.groups) > 0 {
-		err = newCompactor(t.sink, o, plan).run(ctx)
+		err = newCompactor(t.sink, plan).run(ctx)
 	}
 	return plan.report(), err
 }
@@ -133,7 +132,8 @@ type compactor struct {
 	plan *compactPlan
 }
 
-func newCompactor(sink *lakesink.Iceberg, o CompactOptions, plan *compactPlan) *compactor {
+func newCompactor(sink *lakesink.Iceberg, plan *compactPlan) *compactor {
+	o := plan.options
 	o.Workers = min(o.Workers, len(plan.groups))
 	return &compactor{o: o, plan: plan, sink: sink.With(func(s *lakesink.Options) {
 		s.PartitionBy = nil

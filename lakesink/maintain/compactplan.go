@@ -24,8 +24,10 @@ type compactPlan struct {
 	head  *table.Snapshot
 	// schema is the table's columns.
 	schema columns.Schema
-	groups []*group
-	left   LeftAlone
+	// options are those of the compaction, with what the table says in place of what was not given.
+	options CompactOptions
+	groups  []*group
+	left    LeftAlone
 
 	commits int
 	// mu guards abandoned, which workers add to.
@@ -67,7 +69,8 @@ func (t *Table) planCompaction(ctx context.Context, o CompactOptions) (*compactP
 	if err != nil {
 		return nil, err
 	}
-	p := &compactPlan{table: tbl, head: tbl.CurrentSnapshot()}
+	o = o.withDefaults(t.sink.TargetFileBytes(tbl))
+	p := &compactPlan{table: tbl, head: tbl.CurrentSnapshot(), options: o}
 	if p.head == nil {
 		return p, nil
 	}
