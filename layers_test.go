@@ -51,7 +51,7 @@ var layers = map[string]layer{
 	"decode/registry":      {imports: []string{"batch", "decode/malformed", "spelling", "tlsfile"}}, // the one below decode that asks a server
 	"lakesink":             {imports: slices.Concat([]string{"lakesink/parquetfile", "lakesink/partition", "layout", "objectstore", "objectstore/answer"}, vocabulary)},
 	"lakesink/files":       {imports: slices.Concat([]string{"lakesink", "lakesink/parquetfile"}, vocabulary)},
-	"lakesink/maintain":    {imports: slices.Concat([]string{"lakesink", "lakesink/files", "lakesink/parquetfile", "lakesink/partition"}, vocabulary)},
+	"lakesink/maintain":    {imports: slices.Concat([]string{"layout", "lakesink", "lakesink/files", "lakesink/parquetfile", "lakesink/partition"}, vocabulary)},
 	"lakesink/parquetfile": {imports: vocabulary},
 	"lakesink/partition":   {imports: []string{"columns", "layout"}},
 	"checkpoint":           {imports: slices.Concat([]string{"objectstore"}, vocabulary)},

@@ -3,6 +3,7 @@ package lakesink
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/apache/iceberg-go"
 	iceio "github.com/apache/iceberg-go/io"
@@ -10,13 +11,15 @@ import (
 
 	"sluice/batch"
 	"sluice/columns"
+	"sluice/lakesink/parquetfile"
 )
 
 // Replacement is data files that take the place of others, with the same rows: maintenance, which changes what a table is made
 // of and not what is in it.
 type Replacement struct {
-	// Removed are live data files; their paths alone count.
-	Removed []iceberg.DataFile
+	// Removed are live data files; their paths alone count. Deletes are delete files that are for these and no others, and go with
+	// them.
+	Removed, Deletes []iceberg.DataFile
 	// Added are what a Writer made for the table's current schema and spec.
 	Added []batch.DataFile
 	// Sequence is the data sequence number of the added files, 0 for that of the new snapshot. Deletes by equality apply to
@@ -69,12 +72,15 @@ func (i *Iceberg) With(change func(*Options)) *Iceberg {
 // of the schema of the day for files without field ids: ours have these, and the table is to stay as it is.
 func rewrite(ctx context.Context, tx *table.Transaction, t *table.Table, r *Replacement, added []iceberg.DataFile) error {
 	b := tx.NewRewrite(r.Summary)
-	for _, f := range r.Removed {
-		b.DeleteFile(f)
+	of := table.CompactionGroupResult{OldDataFiles: r.Removed, NewDataFiles: added}
+	for _, f := range r.Deletes {
+		if table.IsDeletionVector(f) {
+			of.SafeDeletionVectors = append(of.SafeDeletionVectors, f)
+		} else {
+			of.SafePosDeletes = append(of.SafePosDeletes, f)
+		}
 	}
-	for _, f := range added {
-		b.AddDataFile(f)
-	}
+	b.ApplyResult(of)
 	if r.Sequence > 0 {
 		b.DataSequenceNumber(r.Sequence)
 	}
@@ -130,11 +136,11 @@ func (o *offer) checkReplaced(ctx context.Context, t *table.Table, r *Replacemen
 
 // differing says what keeps has from being want with a replacement made; empty if nothing does.
 func differing(want, has map[string]listing, r *Replacement, added []iceberg.DataFile) string {
-	for _, f := range r.Removed {
-		if _, ok := want[f.FilePath()]; !ok {
-			return fmt.Sprintf("%s is to be replaced and was not there", f.FilePath())
+	for _, f := range slices.Concat(r.Removed, r.Deletes) {
+		if _, ok := want[listingKey(f)]; !ok {
+			return fmt.Sprintf("%s is to be replaced and was not there", listingKey(f))
 		}
-		delete(want, f.FilePath())
+		delete(want, listingKey(f))
 	}
 	for _, f := range added {
 		l, ok := has[f.FilePath()]
@@ -167,14 +173,17 @@ func listings(fs iceio.IO, manifests []iceberg.ManifestFile) (map[string]listing
 			if first := f.FirstRowID(); first != nil {
 				l.firstRow = 1 + *first
 			}
-			path := f.FilePath()
-			if of := f.ReferencedDataFile(); of != nil {
-				path += " for " + *of
-			}
-			all[path] = l
+			all[listingKey(f)] = l
 		}
 	}
 	return all, nil
+}
+
+func listingKey(f iceberg.DataFile) string {
+	if of := f.ReferencedDataFile(); of != nil {
+		return f.FilePath() + " for " + *of
+	}
+	return f.FilePath()
 }
 
 // WholeColumns are the columns of a table. A type that there is no word for here is an error: rows that are written without
@@ -189,6 +198,20 @@ func WholeColumns(t *table.Table) (columns.Schema, error) {
 		}
 	}
 	return columnsOf(fields), nil
+}
+
+// WriteMoved is Write for rows of the table that move from one file to another. Where the table gives rows ids (format version 3)
+// they keep them, and the sequence number of their last change: both come as two more columns, long, behind those of schema.
+func (i *Iceberg) WriteMoved(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (*Writer, error) {
+	return i.write(ctx, task, attempt, func(t *table.Table) ([]parquetfile.Field, error) {
+		fields, err := i.fieldsFor(t, schema)
+		if err != nil || t.Metadata().Version() < 3 {
+			return fields, err
+		}
+		long := columns.Type{Kind: columns.Int64}
+		return append(fields, parquetfile.Field{Name: iceberg.RowIDColumnName, ID: iceberg.RowIDFieldID, Type: long, Source: len(schema)},
+			parquetfile.Field{Name: iceberg.LastUpdatedSequenceNumberColumnName, ID: iceberg.LastUpdatedSequenceNumberFieldID, Type: long, Source: len(schema) + 1}), nil
+	})
 }
 
 // PartitionOf is the partition of a file that a Writer made, as manifests have it: values by field id.

@@ -44,6 +44,10 @@ var safeName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 // Write starts the data files of one attempt at a task. attempt must be new: it is in the name of every file, so files
 // of two attempts never meet. The table must still have the schema and spec that the task was made for.
 func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, schema columns.Schema) (*Writer, error) {
+	return i.write(ctx, task, attempt, func(t *table.Table) ([]parquetfile.Field, error) { return i.fieldsFor(t, schema) })
+}
+
+func (i *Iceberg) write(ctx context.Context, task *batch.Task, attempt string, fieldsFor func(*table.Table) ([]parquetfile.Field, error)) (*Writer, error) {
 	if !safeName.MatchString(task.Query) || !safeName.MatchString(attempt) {
 		return nil, fmt.Errorf("query %q and attempt %q must be letters, digits, - and _: they become file names", task.Query, attempt)
 	}
@@ -57,7 +61,7 @@ func (i *Iceberg) Write(ctx context.Context, task *batch.Task, attempt string, s
 	if err := i.checkClock(t); err != nil {
 		return nil, err
 	}
-	fields, err := i.fieldsFor(t, schema)
+	fields, err := fieldsFor(t)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,8 @@ type CompactedGroup struct {
 	Partition string
 	State     CompactState
 	In, Out   Count
-	Rows      int64
+	// Rows is how many there were to be, by the metadata of the files, or are.
+	Rows int64
 	// Why is why it was dropped or failed.
 	Why string
 }
@@ -79,12 +80,15 @@ type CompactedGroup struct {
 type LeftAlone struct {
 	// Few are too few of their partition to be worth it.
 	Few int64
-	// WithDeletes are files of whose rows some may be deleted by delete files.
+	// WithDeletes are files of whose rows some may be deleted by equality.
 	WithDeletes int64
 	// OtherSpecs are files of an earlier partition spec.
 	OtherSpecs int64
 	// OtherFormats are files that are not Parquet, or encrypted.
 	OtherFormats int64
+	// WithoutIDs are files of a table whose rows have ids (format version 3) that were there before and have been given none yet:
+	// the next commit to the table does that.
+	WithoutIDs int64
 	// TooLarge are files with row groups that take too much of the memory.
 	TooLarge int64
 }
@@ -101,7 +105,9 @@ type Compaction struct {
 
 // Compact makes large files of small ones: of the files of one partition of the current spec that are smaller than wanted, as
 // many as fill one, in the order in which they were written. Rows keep their values; those of one file are sorted as the table
-// says. Files with rows that are deleted are left alone, as are those of earlier specs and other formats.
+// says. Rows that are deleted by position are left out. Files of which rows may be deleted by equality are left alone, as are those
+// of earlier specs and other formats. Deletion vectors and files of positions that are for one file go with it; other delete files
+// stay, for others may need them. Where rows have ids they keep them.
 //
 // Each commit replaces the files of some groups, and only if the table, read again, still has all of these files and no new
 // deletes for them; a group of which that is not so is dropped, the others go on. A group that cannot be read fails and leaves
@@ -129,10 +135,9 @@ type compactor struct {
 
 func newCompactor(sink *lakesink.Iceberg, o CompactOptions, plan *compactPlan) *compactor {
 	o.Workers = min(o.Workers, len(plan.groups))
-	share := o.MemoryBytes / int64(o.Workers)
 	return &compactor{o: o, plan: plan, sink: sink.With(func(s *lakesink.Options) {
 		s.PartitionBy = nil
-		s.MemoryBytes = share / 2
+		s.MemoryBytes = o.MemoryBytes / int64(o.Workers) / 2
 		// A group fills one file; where its rows take more room than before, a remainder of some percent is no file of its own.
 		s.TargetFileBytes = o.TargetFileBytes + o.TargetFileBytes*4/10
 	})}

@@ -176,7 +176,6 @@ func fillOffsets(to *columns.Array, a arrow.Array) {
 	for _, o := range offsets[1:] {
 		to.Offsets = append(to.Offsets, o-offsets[0])
 	}
-	return
 }
 
 // holes reports whether a null has values.

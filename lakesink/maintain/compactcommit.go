@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"time"
 
@@ -101,10 +102,9 @@ func (c *compactor) standing(ctx context.Context, t *table.Table, groups []*grou
 
 // look finds which files of groups a snapshot still has, and what it says of deletes.
 func (c *compactor) look(ctx context.Context, t *table.Table, groups []*group, live map[string]int64) (*deleted, error) {
-	none := &deleted{everywhere: -1}
 	head := t.CurrentSnapshot()
 	if head == nil {
-		return none, nil
+		return noDeletes(), nil
 	}
 	store, err := t.FS(ctx)
 	if err != nil {
@@ -145,11 +145,21 @@ func (g *group) lost(found *deleted, live map[string]int64) string {
 			return fmt.Sprintf("somebody else has removed %s meanwhile", m.file.FilePath())
 		case sequence != m.sequence:
 			return fmt.Sprintf("somebody else has replaced %s meanwhile", m.file.FilePath())
-		case found.mayApply(m.file, sequence):
+		case found.byEquality(m.file, sequence), m.newDeletes(found):
 			return fmt.Sprintf("somebody else has deleted rows of %s meanwhile", m.file.FilePath())
 		}
 	}
 	return ""
+}
+
+// newDeletes reports whether there are files of positions for a file that were not there when it was read.
+func (m *member) newDeletes(found *deleted) bool {
+	positions, vectors := found.byPosition(m.file, m.sequence)
+	known := map[string]bool{}
+	for _, f := range slices.Concat(m.positions, m.vectors) {
+		known[f.FilePath()] = true
+	}
+	return slices.ContainsFunc(slices.Concat(positions, vectors), func(f iceberg.DataFile) bool { return !known[f.FilePath()] })
 }
 
 // replacement is the groups' files for others. The new ones are as old as the plan: deletes by equality that were added since
@@ -159,7 +169,12 @@ func (c *compactor) replacement(groups []*group) *lakesink.Replacement {
 	var rows int64
 	for _, g := range groups {
 		for _, m := range g.members {
-			r.Removed = append(r.Removed, m.file)
+			r.Removed, r.Deletes = append(r.Removed, m.file), append(r.Deletes, m.vectors...)
+			for _, f := range m.positions {
+				if namedBy(f) != "" {
+					r.Deletes = append(r.Deletes, f)
+				}
+			}
 		}
 		r.Added = append(r.Added, g.made...)
 		rows += g.rows

@@ -39,7 +39,9 @@ type group struct {
 	partition, label string
 	members          []member
 	in, out          Count
-	rows             int64
+	// rows are those of the files, by the metadata. deletes says that some of them may be deleted.
+	rows    int64
+	deletes bool
 
 	state CompactState
 	why   string
@@ -53,6 +55,10 @@ type group struct {
 type member struct {
 	file     iceberg.DataFile
 	sequence int64
+	// positions and vectors say which of its rows are deleted.
+	positions, vectors []iceberg.DataFile
+	// firstRow is the id of its first row, nil where rows have none (before format version 3).
+	firstRow *int64
 }
 
 // planCompaction finds the small files of the table's head and puts them together. The same table makes the same plan.
@@ -64,10 +70,6 @@ func (t *Table) planCompaction(ctx context.Context, o CompactOptions) (*compactP
 	p := &compactPlan{table: tbl, head: tbl.CurrentSnapshot()}
 	if p.head == nil {
 		return p, nil
-	}
-	if tbl.Metadata().Version() >= 3 {
-		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("table %s has format version 3, whose rows have ids that a compaction must keep: sluice does not do so", t.Name()),
-			Hint: "let another engine compact this table"}
 	}
 	if p.schema, err = lakesink.WholeColumns(tbl); err != nil {
 		return nil, fmt.Errorf("compact table %s: %w", t.Name(), err)
@@ -83,6 +85,9 @@ func (t *Table) planCompaction(ctx context.Context, o CompactOptions) (*compactP
 	p.pack(found, o)
 	return p, nil
 }
+
+// moves reports whether rows have ids that they keep.
+func (p *compactPlan) moves() bool { return p.table.Metadata().Version() >= 3 }
 
 // candidates are small files by their partition.
 type candidates map[string][]member
@@ -110,12 +115,14 @@ func (p *compactPlan) smallFiles(store iceio.IO, manifests []iceberg.ManifestFil
 				p.left.OtherFormats++
 			case int(f.SpecID()) != spec.ID():
 				p.left.OtherSpecs++
-			case deleted.mayApply(f, e.SequenceNum()):
+			case deleted.byEquality(f, e.SequenceNum()):
 				p.left.WithDeletes++
+			case p.moves() && f.FirstRowID() == nil:
+				p.left.WithoutIDs++
 			case largestRowGroup(f) > most:
 				p.left.TooLarge++
 			default:
-				if err := found.add(spec, e); err != nil {
+				if err := found.add(spec, e, deleted); err != nil {
 					return nil, fmt.Errorf("%s: %w", f.FilePath(), err)
 				}
 			}
@@ -125,14 +132,16 @@ func (p *compactPlan) smallFiles(store iceio.IO, manifests []iceberg.ManifestFil
 }
 
 // add keeps what reading a file takes.
-func (c candidates) add(spec iceberg.PartitionSpec, e iceberg.ManifestEntry) error {
+func (c candidates) add(spec iceberg.PartitionSpec, e iceberg.ManifestEntry, deleted *deleted) error {
 	f := e.DataFile()
 	b, err := iceberg.NewDataFileBuilder(spec, iceberg.EntryContentData, f.FilePath(), f.FileFormat(), f.Partition(), nil, nil, f.Count(), f.FileSizeBytes())
 	if err != nil {
 		return err
 	}
 	key := partitionKey(f.Partition())
-	c[key] = append(c[key], member{b.SplitOffsets(f.SplitOffsets()).Build(), e.SequenceNum()})
+	m := member{file: b.SplitOffsets(f.SplitOffsets()).Build(), sequence: e.SequenceNum(), firstRow: f.FirstRowID()}
+	m.positions, m.vectors = deleted.byPosition(f, m.sequence)
+	c[key] = append(c[key], m)
 	return nil
 }
 
@@ -198,6 +207,7 @@ func (g *group) add(m member) {
 	g.members = append(g.members, m)
 	g.in.add(m.file.FileSizeBytes())
 	g.rows += m.file.Count()
+	g.deletes = g.deletes || len(m.positions)+len(m.vectors) > 0
 }
 
 // take keeps a group that is worth it.
