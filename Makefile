@@ -31,10 +31,11 @@ race: ## the race detector on the packages that can bear it
 integration: rig-start ## tests against real Kafka, S3, DuckDB and PyIceberg
 	go test $(timeout) -tags integration -count=1 $(integrated)
 
-clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure (minutes to install the first time)
+clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure, and a REST catalog with tokens (minutes to install the first time)
 	rig/gcs start
 	rig/azure start
-	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS' ./objectstore ./checkpoint ./lakesink ./cmd
+	rig/nessie start
+	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS|Nessie' ./objectstore ./checkpoint ./lakesink ./cmd
 
 lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulnerabilities, the import rule
 	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt'd:" $$files >&2; exit 1; }
@@ -77,6 +78,7 @@ rig-stop: ## stop the servers of this checkout
 	@rig/s3 stop --all
 	@rig/registry stop --all
 	@rig/rest stop --all
+	@rig/nessie stop --all
 	@rig/gcs stop --all
 	@rig/azure stop --all
 
