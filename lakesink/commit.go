@@ -153,7 +153,7 @@ func (d *deal) ours(t *table.Table, applied *batch.Applied) *offer {
 // landed checks that what is in the table is what was offered. The snapshot may have been expired meanwhile.
 func (o *offer) landed(t *table.Table) error {
 	s := t.SnapshotByID(o.snapshot.SnapshotID)
-	if s == nil || s.ManifestList == o.snapshot.ManifestList && sameID(s.ParentSnapshotID, o.snapshot.ParentSnapshotID) {
+	if s == nil || s.ManifestList == o.snapshot.ManifestList && (sameID(s.ParentSnapshotID, o.snapshot.ParentSnapshotID) || o.orphaned(t, s)) {
 		return nil
 	}
 	return &batch.Fault{Class: batch.Inconsistent,

@@ -39,6 +39,12 @@ func (d *deal) kept(t *table.Table, o *offer) error {
 			d.commit.Plan.Batch, d.sink.TableName(), batch.LedgerPrefix, d.commit.Query, head.SnapshotID)}
 }
 
+// orphaned says whether a snapshot has lost its parent because the table no longer knows that: Nessie's catalog tells of the
+// newest snapshot alone, and some expiries leave a child without.
+func (o *offer) orphaned(t *table.Table, s *table.Snapshot) bool {
+	return s.ParentSnapshotID == nil && o.snapshot.ParentSnapshotID != nil && t.SnapshotByID(*o.snapshot.ParentSnapshotID) == nil
+}
+
 // refusedFault is the end of a batch that the catalog will not take, however often it is offered.
 func (d *deal) refusedFault() error {
 	class, hint := meaning(d.answer)

@@ -390,3 +390,31 @@ func TestAProbeAsksARESTCatalogWhereTheTableWouldBe(t *testing.T) {
 		t.Errorf("the table is there: %t, %v", there, err)
 	}
 }
+
+// Nessie's catalog tells of the newest snapshot alone, without its parent: its history is in its own commits.
+func TestARESTCatalogThatTellsOfOneSnapshotTakesBatchAfterBatch(t *testing.T) {
+	_, c := restServer(t, nil, func(s *resttest.Server) {
+		s.Metadata = func(m map[string]any) {
+			snapshots, _ := m["snapshots"].([]any)
+			if len(snapshots) == 0 {
+				return
+			}
+			newest := snapshots[len(snapshots)-1].(map[string]any)
+			delete(newest, "parent-snapshot-id")
+			m["snapshots"], m["snapshot-log"], m["metadata-log"] = []any{newest}, nil, nil
+		}
+	})
+	s := newSink(c)
+	if err := s.Create(t.Context(), rawSchema()); err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(3) {
+		mustApply(t, s, queryID, planN(n))
+	}
+	if a := mustApply(t, s, queryID, planN(2)); a.Batch != 2 || a.RolledBack {
+		t.Errorf("a replay: got %+v", a)
+	}
+	rival(t, c, 5) // and what is under it is not seen any more
+	mustApply(t, s, queryID, planN(3))
+	wantOffsets(t, c, 40, 5)
+}

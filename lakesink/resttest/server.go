@@ -3,6 +3,7 @@
 package resttest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,8 @@ type Server struct {
 	// Updates may change what a commit does, Created what a creation sets.
 	Updates func(table.Updates) table.Updates
 	Created func(map[string]string)
+	// Metadata may change what is said of a table.
+	Metadata func(map[string]any)
 	// Lend is what is lent with a table.
 	Lend func() (config map[string]string, credentials []Credential)
 
@@ -289,7 +292,7 @@ func (s *Server) commit(w http.ResponseWriter, r *http.Request, id table.Identif
 		w.WriteHeader(http.StatusConflict)
 		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": err.Error(), "type": "CommitFailedException", "code": http.StatusConflict}})
 	default:
-		reply(w, map[string]any{"metadata-location": location, "metadata": m})
+		reply(w, map[string]any{"metadata-location": location, "metadata": s.told(m)})
 	}
 }
 
@@ -298,7 +301,7 @@ func (s *Server) table(w http.ResponseWriter, t *table.Table, err error) {
 	if fail(w, err) {
 		return
 	}
-	answer := map[string]any{"metadata-location": t.MetadataLocation(), "metadata": t.Metadata()}
+	answer := map[string]any{"metadata-location": t.MetadataLocation(), "metadata": s.told(t.Metadata())}
 	if t.MetadataLocation() == "" {
 		answer["metadata-location"] = nil
 	}
@@ -306,6 +309,25 @@ func (s *Server) table(w http.ResponseWriter, t *table.Table, err error) {
 		answer["config"], answer["storage-credentials"] = s.Lend()
 	}
 	reply(w, answer)
+}
+
+// told is metadata as the server tells it. Numbers stay as they are written.
+func (s *Server) told(m table.Metadata) any {
+	if s.Metadata == nil {
+		return m
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		s.t.Error(err)
+	}
+	var told map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&told); err != nil {
+		s.t.Error(err)
+	}
+	s.Metadata(told)
+	return told
 }
 
 func reply(w http.ResponseWriter, answer any) {
