@@ -46,7 +46,7 @@ func (l *loading) wantsFolder() bool {
 func (l *loading) checkOtherSink() {
 	chosen, others, instead := tablePath, []string{"sink.parquet.targetFileSize", "sink.parquet.sparkMetadata"}, "the rows go to a table"
 	if l.isTouched(parquetPath) {
-		chosen, others, instead = parquetPath, []string{"sink.iceberg.partitionBy", "sink.iceberg.sortBy", "sink.iceberg.targetFileSize"}, "the rows go to a folder of files, which are not partitioned or sorted; the size of its files is sink.parquet.targetFileSize"
+		chosen, others, instead = parquetPath, []string{"sink.iceberg.partitionBy", "sink.iceberg.sortBy", branchPath, "sink.iceberg.targetFileSize"}, "the rows go to a folder of files, which are not partitioned or sorted and have no branches; the size of its files is sink.parquet.targetFileSize"
 	}
 	if !l.isTouched(chosen) {
 		return

@@ -33,6 +33,9 @@ import (
 type Options struct {
 	// Table is the table's name with its namespace: db.orders.
 	Table string
+	// Branch is the branch that rows go to, and that is read; the default is main. One that is not there is forked from main by
+	// the first commit.
+	Branch string
 	// DeadLetters says that the table is one of dead letters, whose columns never follow a job's: errors advise otherwise.
 	DeadLetters bool
 	// Catalog names the catalog to people and in the checkpoint's identity; see CatalogOptions.String.
@@ -87,6 +90,7 @@ const (
 )
 
 func (o Options) withDefaults() Options {
+	setDefault(&o.Branch, table.MainBranch)
 	setDefault(&o.TargetFileBytes, 256<<20)
 	setDefault(&o.MemoryBytes, 64<<20)
 	setDefault(&o.KeepSnapshots, DefaultKeepSnapshots)
@@ -160,7 +164,15 @@ func (i *Iceberg) Describe() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("iceberg %s %s", i.options.Catalog, i.TableName())), " ")
 }
 
-// Load reads the table afresh, for whoever looks at it by other means. A store or a catalog that does not answer soon is an
+// Branch is the branch that is written and read, empty for main.
+func (i *Iceberg) Branch() string {
+	if i.options.Branch == table.MainBranch {
+		return ""
+	}
+	return i.options.Branch
+}
+
+// Load reads the table afresh as its branch has it, for whoever looks at it by other means. A store or a catalog that does not answer soon is an
 // error that says so. A table that is not there is catalog.ErrNoSuchTable or ErrNoSuchNamespace.
 func (i *Iceberg) Load(ctx context.Context) (*table.Table, error) {
 	ctx, cancel := i.soon(ctx)
@@ -190,6 +202,9 @@ func (i *Iceberg) load(ctx context.Context) (*table.Table, error) {
 	if errors.Is(err, fs.ErrNotExist) && !isMissing(err) {
 		return nil, notSetUp(fmt.Sprintf("the catalog names metadata of table %s that is not there", i.TableName()),
 			"check that this is the store that the catalog means (bucket, endpoint, mount); if somebody removed the table's files, restore them", err)
+	}
+	if err == nil {
+		t, err = i.onBranch(t)
 	}
 	if err != nil {
 		return nil, err
