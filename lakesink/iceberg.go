@@ -156,12 +156,18 @@ func New(c catalog.Catalog, options Options) *Iceberg {
 	return &Iceberg{catalog: c, table: catalog.ToIdentifier(options.Table), options: options}
 }
 
-// TableName is the table's name with its namespace.
-func (i *Iceberg) TableName() string { return strings.Join(i.table, ".") }
+// TableName is the table's name with its namespace, and with its branch as Spark knows it: db.orders.branch_audit.
+func (i *Iceberg) TableName() string {
+	name := strings.Join(i.table, ".")
+	if branch := i.Branch(); branch != "" {
+		name += ".branch_" + branch
+	}
+	return name
+}
 
-// Describe says which table this is, without secrets: the same words for the same table.
+// Describe says which table this is, without secrets: the same words for the same table, whatever the branch.
 func (i *Iceberg) Describe() string {
-	return strings.Join(strings.Fields(fmt.Sprintf("iceberg %s %s", i.options.Catalog, i.TableName())), " ")
+	return strings.Join(strings.Fields(fmt.Sprintf("iceberg %s %s", i.options.Catalog, strings.Join(i.table, "."))), " ")
 }
 
 // Branch is the branch that is written and read, empty for main.

@@ -53,7 +53,7 @@ func TestRowsOfABranchThatWasRemovedUnpublishedAreReadAgainAsChosen(t *testing.T
 	w.drain(t, nil)
 	updates(func(*table.Table) []table.Update { return []table.Update{table.NewRemoveSnapshotRefUpdate("audit")} })(t, w)
 	w.kafka.produce(1, 2)
-	w.refuses(t, batch.Inconsistent, nil, "rolled back", "--lost-rows reread")
+	w.refuses(t, batch.Inconsistent, nil, "rolled back", "it was on branch audit", "--lost-rows reread")
 	if _, _, err := w.run(w.clean(), func(q *runner.Query) { q.LostRows = batch.Reread }); err != nil {
 		t.Fatal(err)
 	}

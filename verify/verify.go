@@ -139,6 +139,9 @@ func (c *court) open(ctx context.Context, load func(context.Context) (*table.Tab
 	}
 	c.history = newHistory(c.table.Metadata())
 	c.report.Table = strings.Join(c.table.Identifier(), ".")
+	if c.Branch != "" {
+		c.report.Table += ".branch_" + c.Branch
+	}
 	c.report.TableUUID = c.table.Metadata().TableUUID().String()
 	c.report.Location = c.table.Location()
 	if len(c.history.chain) > 0 {
