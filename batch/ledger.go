@@ -34,6 +34,8 @@ type Ledger struct {
 	// Uncounted is the newest batch that carried out a decision about lost rows (Acceptance), None if there was no
 	// such decision. Up to it the accounts count rows that the table may not have.
 	Uncounted int64
+	// Branch is the branch of the table that the query writes to, empty for main.
+	Branch string
 	// TopicIDs are the ids of the topics read, where known.
 	TopicIDs map[string]string
 	Accounts map[offsets.TopicPartition]Account
@@ -127,6 +129,7 @@ type ledgerHead struct {
 	Run      string `json:"run"`
 	// Uncounted is the batch plus one, so that absent means none.
 	Uncounted int64         `json:"uncounted,omitempty"`
+	Branch    string        `json:"branch,omitempty"`
 	Parts     int           `json:"parts,omitempty"`
 	Topics    []ledgerTopic `json:"topics,omitempty"`
 	Letters   *Letters      `json:"letters,omitempty"`
@@ -151,7 +154,7 @@ const (
 
 // Properties is the ledger as table properties. Every value stays under 3,500 bytes.
 func (l *Ledger) Properties() (map[string]string, error) {
-	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run, Uncounted: l.Uncounted + 1, Letters: l.Letters}
+	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run, Uncounted: l.Uncounted + 1, Branch: l.Branch, Letters: l.Letters}
 	topics := l.topics()
 	key := LedgerPrefix + l.Query
 	head.Topics = topics
@@ -284,7 +287,7 @@ func ParseLedger(properties map[string]string, query string) (*Ledger, error) {
 		topics = append(topics, more...)
 	}
 	l := &Ledger{Query: query, Name: head.Name, Batch: head.Batch, Plan: head.Plan, Run: head.Run, Snapshot: head.Snapshot,
-		Sequence: head.Sequence, Uncounted: head.Uncounted - 1, Letters: head.Letters, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
+		Sequence: head.Sequence, Uncounted: head.Uncounted - 1, Branch: head.Branch, Letters: head.Letters, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
 	for _, t := range topics {
 		if t.ID != "" {
 			l.TopicIDs[t.Topic] = t.ID

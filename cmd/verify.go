@@ -87,6 +87,9 @@ func (l *pipeline) verify(ctx context.Context) (*verify.Report, error) {
 	if options.DeadLetters, err = l.letterTables(ctx, options.Identity); err != nil {
 		return nil, err
 	}
+	if l.iceberg != nil {
+		options.Branch = l.iceberg.Branch()
+	}
 	options.LetterTopics = l.judgedTopics(options.Identity)
 	load := func(ctx context.Context) (*table.Table, error) {
 		t, err := l.sink.Load(ctx)

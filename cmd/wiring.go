@@ -128,6 +128,7 @@ func (p *pipeline) openSink(ctx context.Context) (err error) {
 	}
 	options := p.tableOptions(p.job.Sink.Iceberg.Table)
 	options.MemoryBytes, options.RowGroupBytes = p.budget.files, p.budget.rowGroup
+	options.Branch = p.job.Sink.Iceberg.Branch
 	options.PartitionBy, options.SortBy = p.job.Sink.Iceberg.PartitionBy, p.job.Sink.Iceberg.SortBy
 	p.iceberg = lakesink.New(p.catalog, options)
 	p.sink = sink{p.iceberg}

@@ -14,12 +14,12 @@ import (
 )
 
 // Identity is what makes this job the query that it is: the canonical values of all keys of class NewQuery that are
-// set. None is secret. Brokers are not among them, since the cluster's id is kept beside it; nor is the checkpoint's
+// set. The main branch is left out: it is where rows went before there were others. None is secret. Brokers are not among them, since the cluster's id is kept beside it; nor is the checkpoint's
 // place, nor the catalog's, since the table's UUID is.
 func (j *Job) Identity() map[string]string {
 	identity := map[string]string{}
 	for _, k := range keys {
-		if text := k.text(j); k.Class == NewQuery && text != "" {
+		if text := k.text(j); k.Class == NewQuery && text != "" && !(k.Path == branchPath && text == mainBranch) {
 			identity[k.Path] = text
 		}
 	}

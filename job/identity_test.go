@@ -68,6 +68,7 @@ var samples = map[string][2]string{
 	"sink.iceberg.catalog.name":       {"a", "b"},
 	catalogPropsPath + ".s3.region":   {"a", "b"},
 	tablePath:                         {"sales.orders", "sales.orders2"},
+	branchPath:                        {"main", "audit"},
 	"sink.iceberg.targetFileSize":     {"1MiB", "2MiB"},
 	partitionByPath:                   {"days(ts)", "bucket(16, id)"},
 	sortByPath:                        {"a, b DESC", "a DESC NULLS FIRST"},

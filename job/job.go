@@ -196,6 +196,8 @@ type Iceberg struct {
 	Catalog Catalog
 	// Table is namespace.table; a namespace may have several levels.
 	Table string
+	// Branch is the branch of the table that rows go to.
+	Branch string
 	// TargetFileSize is the size that data files aim at, in bytes.
 	TargetFileSize int64
 	// PartitionBy is how a new table is partitioned, and what one that is there must be partitioned by; nil follows it.

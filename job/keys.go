@@ -26,6 +26,7 @@ const (
 	parquetPath       = "sink.parquet.path"
 	filesByPath       = "sink.parquet.partitionBy"
 	tablePath         = "sink.iceberg.table"
+	branchPath        = "sink.iceberg.branch"
 	namePath          = "name"
 	checkpointPath    = "checkpoint"
 	partitionByPath   = "sink.iceberg.partitionBy"
@@ -256,6 +257,11 @@ var keys = []*Key{
 		Class: NewQuery, Flag: "table", Needs: ForSink, also: []string{"tableName"},
 		Brief: "The table with its namespace, such as sales.orders; created if it is not there",
 		Doc:   "The table, with its namespace. It is created if it is not there."}),
+	key(branchPath, func(j *Job) *string { return &j.Sink.Iceberg.Branch }, branchName, Key{
+		Class: NewQuery, Default: mainBranch, Flag: "branch", also: []string{"branchName", "writeBranch", "toBranch"},
+		Brief: "The branch of the table that rows go to, for write-audit-publish",
+		Doc: "The branch of the table that rows go to, for write-audit-publish. One that is not there is forked from main by the first commit. " +
+			"docs/tables.md tells how it is published, and what may become of it."}),
 	key("sink.iceberg.targetFileSize", func(j *Job) *int64 { return &j.Sink.Iceberg.TargetFileSize }, size(64<<10), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes", Flag: "target-file-size",
 		Doc: "The size that data files aim at, in bytes as written, compressed. Left out, the table's `write.target-file-size-bytes` holds, if it has that property. Files are smaller where a batch, or what it has of one partition, is."}),

@@ -85,6 +85,18 @@ var queryName = words("name", "up to 128 letters, digits, dots, hyphens and unde
 	return s, nil
 })
 
+// mainBranch is the branch that readers see unless they ask for another.
+const mainBranch = "main"
+
+var branchNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/-]{0,127}$`)
+
+var branchName = words("branch", "up to 128 letters, digits, underscores, dots, slashes and hyphens, a letter, digit or underscore first", func(s string) (string, error) {
+	if !branchNames.MatchString(s) {
+		return "", fmt.Errorf("is no name for a branch")
+	}
+	return s, nil
+})
+
 var tableParts = regexp.MustCompile("^[^\\s./\\\\'\"`[:cntrl:]]+$")
 
 var tableName = words("table", "namespace.table, such as sales.orders", func(s string) (string, error) {

@@ -46,7 +46,7 @@ func (l *loading) wantsFolder() bool {
 func (l *loading) checkOtherSink() {
 	chosen, others, instead := tablePath, []string{filesByPath, "sink.parquet.sortBy", "sink.parquet.targetFileSize", "sink.parquet.sparkMetadata"}, "the rows go to a table, whose keys are sink.iceberg.*"
 	if l.isTouched(parquetPath) {
-		chosen, others, instead = parquetPath, []string{"sink.iceberg.partitionBy", "sink.iceberg.sortBy", "sink.iceberg.targetFileSize"}, "the rows go to a folder of files, whose keys are sink.parquet.partitionBy, sortBy and targetFileSize"
+		chosen, others, instead = parquetPath, []string{"sink.iceberg.partitionBy", "sink.iceberg.sortBy", branchPath, "sink.iceberg.targetFileSize"}, "the rows go to a folder of files, which has no branches and whose keys are sink.parquet.partitionBy, sortBy and targetFileSize"
 	}
 	if !l.isTouched(chosen) {
 		return

@@ -224,7 +224,7 @@ func (d *deal) reload(ctx context.Context) (*table.Table, error) {
 		// the head and on the table's UUID, so a catalog that answers yes has put exactly this snapshot there, and what the
 		// answer holds is that state. The loop looks for the batch in it as in any other reading. A no is never taken so:
 		// it may be that of a retry, after a first try that was accepted.
-		return d.accepted, nil
+		return d.sink.onBranch(d.accepted)
 	case !d.sent():
 		return nil, d.giveUp()
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// contest is a batch's competition with other writers for the table's head. A race that was lost is no reason to give up: the
+// contest is a batch's competition with the table's other writers, those to other branches among them: sequence numbers are the
+// table's. A race that was lost is no reason to give up: the
 // one who won it is done, and every loser is one race nearer. What is refused while nobody else commits is another matter.
 type contest struct {
-	// races and refusals count the offers that were in vain: somebody had moved the head, or nobody.
+	// races and refusals count the offers that were in vain: somebody else had committed, or nobody.
 	races, refusals int
 	// counted is how many offers have been looked at for that.
 	counted int
@@ -28,7 +29,7 @@ func (d *deal) moved(t *table.Table) {
 		return
 	}
 	d.counted = len(d.offers)
-	if was, is := d.offers[d.counted-1].parent, t.CurrentSnapshot(); (was == nil) != (is == nil) || was != nil && was.SnapshotID != is.SnapshotID {
+	if d.offers[d.counted-1].base != t.MetadataLocation() {
 		d.races++
 	} else {
 		d.refusals++

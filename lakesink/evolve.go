@@ -101,14 +101,9 @@ func (d *deal) alter(ctx context.Context, t *table.Table, wider *iceberg.Schema)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.sink.options.Timeout)
 	defer cancel()
 	m := t.Metadata()
-	var head *int64
-	if s := t.CurrentSnapshot(); s != nil {
-		head = &s.SnapshotID
-	}
 	d.tired = true
 	_, _, d.answer = d.sink.catalog.CommitTable(ctx, d.sink.table,
-		[]table.Requirement{table.AssertTableUUID(m.TableUUID()), table.AssertRefSnapshotID(table.MainBranch, head),
-			table.AssertCurrentSchemaID(t.Schema().ID), table.AssertLastAssignedFieldID(m.LastColumnID())},
+		append(d.sink.unmoved(t), table.AssertTableUUID(m.TableUUID()), table.AssertCurrentSchemaID(t.Schema().ID), table.AssertLastAssignedFieldID(m.LastColumnID())),
 		[]table.Update{table.NewAddSchemaUpdate(wider), table.NewSetCurrentSchemaUpdate(-1)})
 }
 

@@ -33,6 +33,9 @@ import (
 type Options struct {
 	// Table is the table's name with its namespace: db.orders.
 	Table string
+	// Branch is the branch that rows go to, and that is read; the default is main. One that is not there is forked from main by
+	// the first commit.
+	Branch string
 	// DeadLetters says that the table is one of dead letters, whose columns never follow a job's: errors advise otherwise.
 	DeadLetters bool
 	// Catalog names the catalog to people and in the checkpoint's identity; see CatalogOptions.String.
@@ -91,6 +94,7 @@ const (
 )
 
 func (o Options) withDefaults() Options {
+	setDefault(&o.Branch, table.MainBranch)
 	setDefault(&o.MemoryBytes, 64<<20)
 	setDefault(&o.KeepSnapshots, DefaultKeepSnapshots)
 	setDefault(&o.Attempts, 12)
@@ -155,15 +159,29 @@ func New(c catalog.Catalog, options Options) *Iceberg {
 	return &Iceberg{catalog: c, table: catalog.ToIdentifier(options.Table), options: options}
 }
 
-// TableName is the table's name with its namespace.
-func (i *Iceberg) TableName() string { return strings.Join(i.table, ".") }
-
-// Describe says which table this is, without secrets: the same words for the same table.
-func (i *Iceberg) Describe() string {
-	return strings.Join(strings.Fields(fmt.Sprintf("iceberg %s %s", i.options.Catalog, i.TableName())), " ")
+// TableName is the table's name with its namespace, and with its branch as Spark knows it: db.orders.branch_audit.
+func (i *Iceberg) TableName() string {
+	name := strings.Join(i.table, ".")
+	if branch := i.Branch(); branch != "" {
+		name += ".branch_" + branch
+	}
+	return name
 }
 
-// Load reads the table afresh, for whoever looks at it by other means. A store or a catalog that does not answer soon is an
+// Describe says which table this is, without secrets: the same words for the same table, whatever the branch.
+func (i *Iceberg) Describe() string {
+	return strings.Join(strings.Fields(fmt.Sprintf("iceberg %s %s", i.options.Catalog, strings.Join(i.table, "."))), " ")
+}
+
+// Branch is the branch that is written and read, empty for main.
+func (i *Iceberg) Branch() string {
+	if i.options.Branch == table.MainBranch {
+		return ""
+	}
+	return i.options.Branch
+}
+
+// Load reads the table afresh as its branch has it, for whoever looks at it by other means. A store or a catalog that does not answer soon is an
 // error that says so. A table that is not there is catalog.ErrNoSuchTable or ErrNoSuchNamespace.
 func (i *Iceberg) Load(ctx context.Context) (*table.Table, error) {
 	ctx, cancel := i.soon(ctx)
@@ -193,6 +211,9 @@ func (i *Iceberg) load(ctx context.Context) (*table.Table, error) {
 	if errors.Is(err, fs.ErrNotExist) && !isMissing(err) {
 		return nil, notSetUp(fmt.Sprintf("the catalog names metadata of table %s that is not there", i.TableName()),
 			"check that this is the store that the catalog means (bucket, endpoint, mount); if somebody removed the table's files, restore them", err)
+	}
+	if err == nil {
+		t, err = i.onBranch(t)
 	}
 	if err != nil {
 		return nil, err

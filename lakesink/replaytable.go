@@ -121,8 +121,8 @@ func (i *Iceberg) stageReplay(ctx context.Context, t *table.Table, c *ReplayComm
 	if err != nil {
 		return nil, err
 	}
-	tx := fenced.NewTransaction()
-	if err := errors.Join(tx.AssertRefSnapshotID(""), tx.AssertDefaultShape()); err != nil {
+	tx, err := i.begin(fenced)
+	if err != nil {
 		return nil, err
 	}
 	added, err := icebergFiles(fenced, []batch.TaskResult{{Files: c.Files}})
@@ -137,7 +137,7 @@ func (i *Iceberg) stageReplay(ctx context.Context, t *table.Table, c *ReplayComm
 	if err != nil {
 		return nil, err
 	}
-	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
+	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.SnapshotByName(i.options.Branch)}
 	if err := o.boundEmptyText(ctx, fenced); err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (f *fence) CommitTable(ctx context.Context, id table.Identifier, reqs []tab
 // fenced is the table with the fence in front of its catalog, and with one connection to its store instead of one a
 // request.
 func (i *Iceberg) fenced(t *table.Table) (*table.Table, *fence, error) {
-	metadata, err := plainlyNamed(t.Metadata())
+	metadata, err := plainlyNamed(unviewed(t.Metadata()))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,6 +67,7 @@ func (i *Iceberg) fenced(t *table.Table) (*table.Table, *fence, error) {
 type offer struct {
 	tx       *table.Transaction
 	fence    *fence
+	base     string          // the metadata that it was made on
 	parent   *table.Snapshot // nil for the table's first
 	snapshot *table.Snapshot
 }
@@ -78,8 +79,8 @@ func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, pr
 	if err != nil {
 		return nil, err
 	}
-	tx := fenced.NewTransaction()
-	if err := errors.Join(tx.AssertRefSnapshotID(""), tx.AssertDefaultShape()); err != nil {
+	tx, err := i.begin(fenced)
+	if err != nil {
 		return nil, err
 	}
 	files, err := icebergFiles(fenced, c.Results)
@@ -93,14 +94,14 @@ func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, pr
 	if err != nil {
 		return nil, err
 	}
-	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.CurrentSnapshot()}
+	o := &offer{tx: tx, fence: f, base: t.MetadataLocation(), parent: t.CurrentSnapshot(), snapshot: staged.SnapshotByName(i.options.Branch)}
 	if err := o.boundEmptyText(ctx, fenced); err != nil {
 		return nil, err
 	}
 	if err := o.check(ctx, fenced, len(files)); err != nil {
 		return nil, err
 	}
-	return o, o.keepBooks(t, c, prior)
+	return o, o.keepBooks(t, i.Branch(), c.Ledger(prior))
 }
 
 // appendFiles adds the files to the snapshot. Without files an empty append still makes one: the head must move with
@@ -168,8 +169,8 @@ func clipped(text string) string {
 }
 
 // keepBooks puts the ledger into the same commit.
-func (o *offer) keepBooks(t *table.Table, c *batch.Commit, prior *batch.Ledger) error {
-	ledger := c.Ledger(prior)
+func (o *offer) keepBooks(t *table.Table, branch string, ledger *batch.Ledger) error {
+	ledger.Branch = branch
 	ledger.Snapshot, ledger.Sequence = o.snapshot.SnapshotID, o.snapshot.SequenceNumber
 	return o.setLedger(t, ledger)
 }

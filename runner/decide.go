@@ -95,8 +95,12 @@ func (e *lostRowsError) Error() string { return e.fault.Error() }
 func (e *lostRowsError) Unwrap() error { return e.fault }
 
 func rolledBack(applied *batch.Applied) error {
+	message := fmt.Sprintf("the table was rolled back: snapshot %d, which holds batch %d, is no longer in its history", applied.Ledger.Snapshot, applied.Ledger.Batch)
+	if branch := applied.Ledger.Branch; branch != "" {
+		message += fmt.Sprintf("; it was on branch %s, which was removed or moved before main was moved forward to it", branch)
+	}
 	return &lostRowsError{&batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("the table was rolled back: snapshot %d, which holds batch %d, is no longer in its history", applied.Ledger.Snapshot, applied.Ledger.Batch),
+		Message: message,
 		Hint:    "bring the table back to that snapshot, or " + lostRowsHint,
 	}}
 }

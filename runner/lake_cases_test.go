@@ -39,7 +39,7 @@ func (w *lakeWorld) table(t *testing.T) *table.Table {
 func (w *lakeWorld) run(c *laketest.Catalog, change func(*runner.Query)) (*progress.Summary, *notices, error) {
 	q, said := w.query(c.Script)
 	q.Log.(*checkpoint.Log).Retain = 100
-	q.Sink = lakeSink{lakesink.New(c, lakesink.Options{Table: "db.orders", Catalog: "test", Now: w.clock, PartitionBy: w.partitionBy, TableProperties: w.properties()})}
+	q.Sink = lakeSink{lakesink.New(c, lakesink.Options{Table: "db.orders", Catalog: "test", Now: w.clock, PartitionBy: w.partitionBy, TableProperties: w.properties(), Branch: w.branch})}
 	q.DeadLetters = func(place batch.LetterPlace) runner.Sink {
 		return lakeSink{lakesink.New(c, lakesink.Options{Table: place.Name, Catalog: "test", Now: w.clock})}
 	}

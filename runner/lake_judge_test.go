@@ -9,6 +9,7 @@ import (
 
 	"sluice/batch"
 	"sluice/checkpoint"
+	"sluice/lakesink"
 	"sluice/offsets"
 	"sluice/verify"
 )
@@ -28,10 +29,8 @@ func (w *lakeWorld) verify(ctx context.Context) (*verify.Report, error) {
 	if err := deadTables(ctx, w.dead, identity, letters); err != nil {
 		return nil, err
 	}
-	return verify.Table(ctx, func(ctx context.Context) (*table.Table, error) {
-		return w.catalog.LoadTable(ctx, catalog.ToIdentifier("db.orders"))
-	},
-		verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: letters})
+	return verify.Table(ctx, lakesink.New(w.catalog, lakesink.Options{Table: "db.orders", Branch: w.branch}).Load,
+		verify.Options{Query: id, Branch: w.branch, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: letters})
 }
 
 // judge asks verify, and compares the count with what was produced.

@@ -41,6 +41,8 @@ type lakeWorld struct {
 	partitionBy []layout.Term
 	// format is the format version of a table that is made, 2 if empty; dir is where the catalog is.
 	format, dir string
+	// branch is the branch of the table that rows go to, main if empty.
+	branch string
 }
 
 func newLakeWorld(t *testing.T) *lakeWorld {
@@ -75,7 +77,7 @@ func (w *lakeWorld) query(s *laketest.Script) (*runner.Query, *notices) {
 	for _, name := range append(lakeLetters, "db.orders") {
 		options := lakesink.Options{Table: name, Catalog: "test", ExpireEvery: 2, KeepSnapshots: 1, Sleep: func(context.Context, time.Duration) error { return nil }, Now: w.clock}
 		if name == "db.orders" {
-			options.PartitionBy, options.TableProperties = w.partitionBy, w.properties()
+			options.PartitionBy, options.TableProperties, options.Branch = w.partitionBy, w.properties(), w.branch
 		}
 		sinks[name] = lakesink.New(tables, options)
 	}

@@ -25,6 +25,10 @@ func (c *court) readLedgers() {
 				Todo: "Somebody changed the table's properties: restore them from an older metadata file, or go on with a new query after deciding which rows to keep."})
 			continue
 		}
+		if l.Branch != c.Branch && c.history.standing(l.Snapshot, l.Sequence) != standsIn {
+			c.note("query %s writes to %s, and its newest batch, %d, is not in %s: it is not judged here", queryName(l), branchName(l.Branch), l.Batch, branchName(c.Branch))
+			continue
+		}
 		c.ledgers = append(c.ledgers, l)
 		q := Query{ID: id, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot}
 		for _, a := range l.Accounts {
@@ -44,6 +48,13 @@ func ledgerIDs(properties map[string]string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(ids))
+}
+
+func branchName(branch string) string {
+	if branch == "" {
+		return "the main branch"
+	}
+	return "branch " + branch
 }
 
 func (c *court) ledger(query string) *batch.Ledger {
@@ -125,7 +136,7 @@ func (c *court) notInHistory(l *batch.Ledger, says string) {
 			Why: "somebody has decided about them, and the next run carries that out", Todo: "run the query, then verify again"})
 		return
 	}
-	evidence := says + "; the history of the table's main branch has no such snapshot and"
+	evidence := says + "; the history of " + branchName(c.Branch) + " has no such snapshot and"
 	if c.history.complete {
 		evidence += " is complete"
 	} else {

@@ -19,6 +19,9 @@ type Options struct {
 	// Query is the id of the query that Checkpoint and Identity belong to; empty if there are none. Every query with a
 	// ledger in the table is judged, whichever it is.
 	Query string
+	// Branch is the branch that the table is loaded as (its current snapshot is that branch's head), empty for main. Queries
+	// that write to others are left out, unless their newest batch is in this one too.
+	Branch string
 	// Checkpoint reads the newest end of the checkpoint; nil if there is none to compare with.
 	Checkpoint func(context.Context) (*batch.LogState, error)
 	// Identity is what the checkpoint belongs to; nil if unknown.
@@ -136,6 +139,9 @@ func (c *court) open(ctx context.Context, load func(context.Context) (*table.Tab
 	}
 	c.history = newHistory(c.table.Metadata())
 	c.report.Table = strings.Join(c.table.Identifier(), ".")
+	if c.Branch != "" {
+		c.report.Table += ".branch_" + c.Branch
+	}
 	c.report.TableUUID = c.table.Metadata().TableUUID().String()
 	c.report.Location = c.table.Location()
 	if len(c.history.chain) > 0 {
