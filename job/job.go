@@ -203,7 +203,8 @@ type Iceberg struct {
 type Catalog struct {
 	// Type is sql or hadoop.
 	Type string
-	// URI is the absolute path of the SQLite database of a sql catalog; empty for hadoop.
+	// URI is the absolute path of the SQLite database of a sql catalog, or postgresql://host/database, which may hold a
+	// password; empty for hadoop.
 	URI string
 	// Warehouse is an absolute path of a local folder, or an s3 URL.
 	Warehouse string
