@@ -7,7 +7,7 @@ import (
 )
 
 // catalogTypes are the types of catalogs, the default first.
-var catalogTypes = []string{"sql", "hadoop"}
+var catalogTypes = []string{"sql", "hadoop", restType}
 
 // addressesOf are the schemes of the addresses of catalogs on servers, and the types that they are of.
 var addressesOf = map[string]string{"postgresql": "sql"}
@@ -17,9 +17,12 @@ var postgresForms = regexp.MustCompile(`^(?:jdbc:)?postgres(?:ql)?(?:\+[A-Za-z0-
 
 // catalogAddress is where a catalog is: the path of a SQLite database, or a URL of it as SQLAlchemy and PyIceberg write it,
 // or the address of a server. Whether it fits the catalog's type is looked at later.
-var catalogAddress = words("location", "the path of a SQLite database, or postgresql://host/database", func(s string) (string, error) {
+var catalogAddress = words("location", "the path of a SQLite database, postgresql://host/database, or https://host/path of a REST catalog", func(s string) (string, error) {
 	if at := postgresForms.FindString(s); at != "" {
 		return serverAddress("postgresql://" + strings.TrimPrefix(s, at))
+	}
+	if httpAddress.MatchString(s) {
+		return strings.TrimRight(s, "/"), checkServer(s)
 	}
 	m := urlScheme.FindStringSubmatch(s)
 	switch {
@@ -65,6 +68,7 @@ func (l *loading) checkCatalog() {
 		l.report(uri, catalogURIPath, "is the address of a catalog of type "+of+", and "+catalogTypePath+" is "+catalog.Type)
 		return
 	}
+	l.checkREST()
 	switch {
 	case catalog.Type == "hadoop" && uri.Layer != Unset:
 		l.report(uri, catalogURIPath, "does not go with the catalog type hadoop, which has the warehouse alone")

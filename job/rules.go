@@ -15,7 +15,7 @@ import (
 func (l *loading) check() {
 	l.checkClients() // first: what is misspelt there is not missing
 	for _, k := range keys {
-		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) && !(k.Needs == ForSink && l.wantsFolder()) {
+		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) && !(k.Needs == ForSink && l.wantsFolder()) && !(k.Path == warehousePath && l.job.Sink.Iceberg.Catalog.IsNamed()) {
 			l.missing(k)
 		}
 	}
@@ -260,7 +260,7 @@ func (l *loading) checkCheckpoint() {
 		l.checkBesideFiles(Folder(l.job.Sink.Parquet.Path), Folder(checkpoint))
 		return
 	}
-	if warehouse == "" || checkpoint == "" {
+	if warehouse == "" || checkpoint == "" || iceberg.Catalog.IsNamed() {
 		return
 	}
 	at := l.job.origins[checkpointPath]

@@ -21,7 +21,7 @@ func CheckMoved(tableUUID, was, is string) (remark string, err error) {
 	old, now := placesOf(was), placesOf(is)
 	switch {
 	case onServer(was):
-		return fmt.Sprintf("the table was in %s and is in %s now", was, is), nil
+		return fmt.Sprintf("the table was in %s and is in %s now: it is the same one, by its UUID", was, is), nil
 	case len(old) == 0:
 		return fmt.Sprintf("the table was in %s and is in %s now; the old catalog is gone", was, is), nil
 	case samePlace(old, now):
@@ -32,15 +32,15 @@ func CheckMoved(tableUUID, was, is string) (remark string, err error) {
 		Hint:    "use a warehouse and a checkpoint of its own to try things out; to move a catalog for good, remove or rename the old database: " + old[0].path}
 }
 
-// onServer says that words of Describe are of a catalog that other machines reach too: whether it is another one cannot be
-// told from its address, which may be one of several.
+// onServer says that words of Describe are of a catalog that is no file of this machine: whether it still has the table cannot
+// be seen from here, and servers are given other names.
 func onServer(description string) bool {
 	words := strings.Fields(description)
-	return len(words) > 2 && urlOfServer.MatchString(words[2])
+	return len(words) > 2 && words[0] == "iceberg" && (words[1] == "rest" || urlOfServer.MatchString(words[2]))
 }
 
 // urlOfServer begins the address of anything but a file.
-var urlOfServer = regexp.MustCompile(`^(postgresql|thrift|https?|glue)://`)
+var urlOfServer = regexp.MustCompile(`^(postgresql|thrift|glue)://`)
 
 // place is a file or folder that stands for a catalog, or for a table in one without a database.
 type place struct {

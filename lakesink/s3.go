@@ -42,6 +42,9 @@ func openBucket(ctx context.Context, address *url.URL, properties map[string]str
 			client = awshttp.NewBuildableClient()
 		}
 		config.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerWithin }).WithTimeout(requestWithin)
+		if loan := loanIn(ctx); loan != nil {
+			properties = borrow(config, loan, properties)
+		}
 		config.Credentials = answer.Credentials(config.Credentials)
 		ctx = utils.WithAwsConfig(ctx, config)
 	}
