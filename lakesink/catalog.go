@@ -65,13 +65,16 @@ var openers = map[string]func(context.Context, CatalogOptions) (catalog.Catalog,
 // byName are the types whose warehouse may be a name that the server knows, or none.
 var byName = map[string]bool{"rest": true}
 
+// CatalogTypes lists the types that OpenCatalog knows.
+func CatalogTypes() []string { return slices.Sorted(maps.Keys(openers)) }
+
 // OpenCatalog connects to a catalog. What is missing or forbidden is a NotSetUp fault. Close the result, which is a
 // catalog.Closer, when done.
 func OpenCatalog(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
 	open, ok := openers[o.Type]
 	if !ok {
 		return nil, notSetUp(fmt.Sprintf("there is no catalog of type %q", o.Type),
-			"choose one of: "+strings.Join(slices.Sorted(maps.Keys(openers)), ", "), nil)
+			"choose one of: "+strings.Join(CatalogTypes(), ", "), nil)
 	}
 	if o.Name == "" {
 		o.Name = "default"
