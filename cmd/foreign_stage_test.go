@@ -101,7 +101,7 @@ type foreignTable struct {
 type foreignStage struct {
 	kafka *kafka
 	dir   string
-	// flags are what every run has besides.
+	// flags are what every run has besides, such as the address of a catalog's server; without one the catalog is a file in dir.
 	flags []string
 	// want are the records as readers see them: place, then values by column, nil for null.
 	want map[string]map[string]*string

@@ -138,7 +138,7 @@ func (p *process) maintain(c *cli.Context) error {
 	line, err := connect(c.Context, j, job.ForSink|job.ForCheckpoint)
 	defer line.close()
 	if err == nil && !asked.dry {
-		err = line.unwritable()
+		err = line.unwritable(c.Context)
 	}
 	if err != nil {
 		return cause(c.Context, err)

@@ -29,12 +29,13 @@ type Table struct {
 	options Options
 }
 
-// Open takes a table to look after. Requests go through the sink's catalog.
+// Open takes a table to look after. Requests go through the sink's catalog. Files and manifests are made anew on main, whatever
+// branch the sink writes to: another keeps what it has until it is published, and nothing that it refers to is removed.
 func Open(sink *lakesink.Iceberg, o Options) *Table {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Table{sink: sink, options: o}
+	return &Table{sink: sink.With(func(s *lakesink.Options) { s.Branch = table.MainBranch }), options: o}
 }
 
 // Name is the table's name with its namespace.
