@@ -54,7 +54,7 @@ func (d *deal) rest(ctx context.Context) (*table.Table, error) {
 // way.
 func (d *deal) pause() time.Duration {
 	wait := d.sink.options.Backoff(len(d.offers))
-	if spread := min(longestPause, d.took<<min(d.races, 4)); d.races > 0 && spread > 0 {
+	if spread := min(longestPause, d.took<<min(max(d.races, 1)-1, 4)); d.races > 0 && spread > 0 {
 		wait = max(wait/2, rand.N(spread))
 	}
 	return wait

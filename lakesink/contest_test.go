@@ -69,7 +69,7 @@ func TestLosersKeepAwayInProportionToWhatAnOfferTakes(t *testing.T) {
 		{0, time.Hour, 2 * time.Second, 2 * time.Second},
 		{1, 0, 2 * time.Second, 2 * time.Second},
 		{1, time.Second, time.Second, 2 * time.Second},
-		{3, 2 * time.Second, time.Second, 16 * time.Second},
+		{3, 2 * time.Second, time.Second, 8 * time.Second},
 		{50, time.Hour, time.Second, longestPause},
 	} {
 		d.races, d.took = c.races, c.took
