@@ -2,7 +2,6 @@ package maintain
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -182,8 +181,6 @@ func (s *small) others(batches int) {
 		s.rows = append(s.rows, b.rows...)
 	}
 }
-
-var full = flag.Bool("full", false, "strike every request of a sweep, not only the first two of each kind")
 
 // strike repeats a work with every effect of it going wrong in every way, or the first of each kind, until it has met each. The
 // work returns what the caller of the broken action was told.
