@@ -44,7 +44,7 @@ func (o *outcome) maintained(role string) map[string]any {
 func TestMaintainKeepsRowsAndDeadLettersAndTheQueryGoesOn(t *testing.T) {
 	t.Parallel()
 	k := embedded(t, "orders")
-	p := newPipeline(t, k).with("--format", "json", "--schema", "id INT", "--on-malformed", "deadLetter", "--dead-letter-table", "sales.dead")
+	p := newPipeline(t, k).with("--value-format", "json", "--value-schema", "id INT", "--set", "value.onMalformed=deadLetter", "--set", "deadLetter.table=sales.dead")
 	produce := func(n int) {
 		for i := range n {
 			value := fmt.Sprintf(`{"id":%d}`, i)

@@ -48,10 +48,10 @@ type rules struct {
 
 func rulesOf(m table.Metadata, o ExpireOptions, now time.Time) *rules {
 	p := m.Properties()
-	r := &rules{m: m, now: now.UnixMilli(), maxAge: o.OlderThan.Milliseconds(), minKeep: o.RetainLast,
-		maxRefAge: p.GetInt64(table.MaxRefAgeMsKey, table.MaxRefAgeMsDefault)}
-	if r.maxAge == 0 {
-		r.maxAge = p.GetInt64(table.MaxSnapshotAgeMsKey, table.MaxSnapshotAgeMsDefault)
+	r := &rules{m: m, now: now.UnixMilli(), minKeep: o.RetainLast, maxRefAge: p.GetInt64(table.MaxRefAgeMsKey, table.MaxRefAgeMsDefault),
+		maxAge: p.GetInt64(table.MaxSnapshotAgeMsKey, table.MaxSnapshotAgeMsDefault)}
+	if o.OlderThan > 0 {
+		r.maxAge = o.OlderThan.Milliseconds()
 	}
 	if r.minKeep == 0 {
 		r.minKeep = p.GetInt(table.MinSnapshotsToKeepKey, table.MinSnapshotsToKeepDefault)
