@@ -214,7 +214,7 @@ func (o *MaintainOrphans) text(dry bool) string {
 func (t *MaintainTable) more(out *page) {
 	if t.Expire != nil {
 		for _, h := range t.Expire.Held {
-			out.linef("  %s for the bookkeeping of %s; if it does not run any more: --abandoned-query %q", staying(h.Snapshots, "snapshot"), printable(joined(h.Name, h.Query)), h.Query)
+			out.linef("  %s for the bookkeeping of %s; if it does not run any more: --abandoned-query %q", staying(h.Snapshots, "snapshot"), printable(cmp.Or(h.Name, h.Query)), h.Query)
 		}
 	}
 	if o := t.Orphans; o != nil {

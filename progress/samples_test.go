@@ -86,6 +86,22 @@ func sampleVerify() *Verify {
 		Notes:       []string{}}
 }
 
+func sampleMaintain() *Maintain {
+	return &Maintain{Query: "orders", QueryID: sampleQuery, Tables: []MaintainTable{
+		{Table: "sales.orders", Role: "rows",
+			Expire: &MaintainExpiry{Snapshots: 412, Kept: 34, Refs: []string{"audit-2026-10"}, Held: []MaintainHeld{{Query: "8f14e45f-ceea-4c1b-9d2f-2f0a6b1c7e33", Name: "refunds", Snapshots: 14}},
+				Data: MaintainCount{310, 5_100_000_000}, Metadata: MaintainCount{530, 6_400_000}},
+			Compact: &MaintainCompact{In: MaintainCount{96, 812_000_000}, Out: MaintainCount{4, 790_000_000}, Groups: 4, Dropped: 1, Why: "some of its rows were deleted meanwhile", Commits: 1, Left: 3},
+			Manifests: &MaintainManifests{Rewritten: MaintainCount{88, 1_900_000}, Written: MaintainCount{1, 1_700_000}, Kept: MaintainCount{2, 15_800_000}, Entries: 2210,
+				Snapshot: 4_302_859_012_394_871_102},
+			Orphans: &MaintainOrphans{Found: MaintainCount{2, 9_400_000}, Listed: MaintainCount{2944, 61_000_000_000}, Young: MaintainCount{5, 1_200_000}, Open: MaintainCount{1, 88_000_000},
+				Others: MaintainCount{1, 2}, First: []string{"s3://lake/sales.db/orders/data/6a8f5a3e-2d1b-4c55-9a57-0f0d8f3a7b11-31-0-1b8c7c52-6b52-4a45-8c0e-0d9b8f1d2f10-0.parquet"}, OlderThan: "3d"}},
+		{Table: "sales.orders_dead", Role: "deadLetters",
+			Expire: &MaintainExpiry{Kept: 3, Refs: []string{}, Held: []MaintainHeld{}},
+			Error:  "rewrite manifests: the commit was not accepted in 12 attempts", Hint: "run it again at a time when fewer others commit to this table"},
+	}}
+}
+
 func sampleValidate() *Validate {
 	return &Validate{Query: "orders", OK: false, Checks: []Check{
 		{Name: "job", Status: CheckOK, Detail: "KafkaV2[Subscribe[orders]] into sales.orders"},
@@ -156,5 +172,5 @@ func sampleFailure() *Failure {
 }
 
 func samples() []Object {
-	return []Object{sampleBatch(), sampleSummary(), samplePlan(), sampleStatus(), sampleVerify(), sampleValidate(), samplePeek(), sampleDeadLetters(), sampleDeadLetter(), sampleReplay(), sampleSchema(), sampleDemo(), sampleVersion(), sampleFailure()}
+	return []Object{sampleBatch(), sampleSummary(), samplePlan(), sampleStatus(), sampleVerify(), sampleValidate(), sampleMaintain(), samplePeek(), sampleDeadLetters(), sampleDeadLetter(), sampleReplay(), sampleSchema(), sampleDemo(), sampleVersion(), sampleFailure()}
 }

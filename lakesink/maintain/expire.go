@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/catalog"
 	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 
@@ -39,7 +41,7 @@ func (t *Table) Expire(ctx context.Context, o ExpireOptions) (*Expiry, error) {
 		if err != nil || t.DryRun() || e.idle() {
 			return nil, err
 		}
-		return e.staged(tbl), nil
+		return e.staged(tbl, t.catalog().CatalogType()), nil
 	}
 	changed, err := t.sink.Change(ctx, lakesink.Change{Doing: "expire snapshots", Stage: stage, Landed: func(tbl *table.Table) bool { return e.gone(tbl) }})
 	if err != nil {
@@ -92,12 +94,16 @@ func (t *Table) plan(ctx context.Context, tbl *table.Table, o ExpireOptions) (*e
 
 func (e *expiring) idle() bool { return len(e.expired) == 0 && len(e.refs) == 0 }
 
-// staged is the commit. It holds only while every branch and tag is where it was: what they lead to decided what may go.
-func (e *expiring) staged(tbl *table.Table) *lakesink.Staged {
+// staged is the commit. It holds only while every branch and tag is where it was: what they lead to decided what may go. That
+// there is no new one can be asked only of the catalogs whose commits are checked in this process.
+func (e *expiring) staged(tbl *table.Table, in catalog.Type) *lakesink.Staged {
 	m := tbl.Metadata()
 	c := table.TableCommit{Identifier: tbl.Identifier(), Requirements: []table.Requirement{table.AssertTableUUID(m.TableUUID())}}
 	for name, ref := range m.Refs() {
 		c.Requirements = append(c.Requirements, table.AssertRefSnapshotID(name, &ref.SnapshotID))
+	}
+	if in != catalog.REST {
+		c.Requirements = append(c.Requirements, noNewRefs(maps.Collect(m.Refs())))
 	}
 	for _, name := range e.refs {
 		c.Updates = append(c.Updates, table.NewRemoveSnapshotRefUpdate(name))
@@ -106,6 +112,22 @@ func (e *expiring) staged(tbl *table.Table) *lakesink.Staged {
 		c.Updates = append(c.Updates, table.NewRemoveSnapshotsUpdate(e.expired, false))
 	}
 	return &lakesink.Staged{TableCommit: c}
+}
+
+// noNewRefs is the requirement that a table has no other branches and tags than these: a new one may lead to what goes.
+type noNewRefs map[string]table.SnapshotRef
+
+// GetType names it.
+func (noNewRefs) GetType() string { return "assert-no-new-refs" }
+
+// Validate checks it.
+func (r noNewRefs) Validate(m table.Metadata) error {
+	for name := range m.Refs() {
+		if _, known := r[name]; !known {
+			return fmt.Errorf("requirement failed: %q is a new branch or tag", name)
+		}
+	}
+	return nil
 }
 
 // gone reports whether a reading of the table has nothing of what was to go.

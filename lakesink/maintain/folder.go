@@ -37,8 +37,9 @@ type Folder struct {
 	Options  Options
 }
 
-// partName is the name of a data file in a folder: batch, task, number, attempt.
-var partName = regexp.MustCompile(`^part-(\d+)-\d+-\d+-[A-Za-z0-9_-]+\.[a-z0-9]+\.parquet$`)
+// partName is the name of a data file in a folder: batch, task, number, and the UUID of the attempt. Spark's begin in the same
+// way, with digits that are filled up, and with another UUID.
+var partName = regexp.MustCompile(`^part-(0|[1-9]\d*)-(?:0|[1-9]\d*)-(?:0|[1-9]\d*)-(?:replay-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zstd\.parquet$`)
 
 // parquetText is a JSON text that ends as the name of a data file does.
 var parquetText = regexp.MustCompile(`"(?:[^"\\]|\\.)*\.parquet"`)

@@ -176,7 +176,7 @@ func (w *rewriting) stage(ctx context.Context, sink *lakesink.Iceberg, tbl *tabl
 	if done.IsNoOp() {
 		return nil, nil
 	}
-	if err := w.check(store, done); err != nil {
+	if err := w.check(store, tx, done); err != nil {
 		return nil, err
 	}
 	staged, err := lakesink.StagedBy(fenced, tx)
@@ -187,11 +187,27 @@ func (w *rewriting) stage(ctx context.Context, sink *lakesink.Iceberg, tbl *tabl
 	return staged, nil
 }
 
-// check compares the entries of old and new manifests: file, rows, snapshot id, sequence numbers and row ids of each.
-func (w *rewriting) check(store iceio.IO, done *table.RewriteManifestsResult) error {
+// check compares the entries of old and new manifests, these as the new manifest list has them: file, rows, snapshot id, sequence
+// numbers and row ids of each.
+func (w *rewriting) check(store iceio.IO, tx *table.Transaction, done *table.RewriteManifestsResult) error {
+	staged, err := tx.StagedTable()
+	if err != nil {
+		return err
+	}
+	all, err := manifestsOf(store, staged.CurrentSnapshot())
+	if err != nil {
+		return lakesink.Explain("read the manifest list that was just written", err)
+	}
+	added := map[string]bool{}
+	for _, m := range done.AddedManifests {
+		added[m.FilePath()] = true
+	}
 	var after fingerprint
 	w.result.Written = Count{}
-	for _, m := range done.AddedManifests {
+	for _, m := range all {
+		if !added[m.FilePath()] {
+			continue
+		}
 		w.result.Written.add(m.Length())
 		for entry, err := range m.Entries(store, true) {
 			if err != nil {
@@ -200,8 +216,9 @@ func (w *rewriting) check(store iceio.IO, done *table.RewriteManifestsResult) er
 			after.add(entry)
 		}
 	}
-	if after != w.sum || len(done.RewrittenManifests) != len(w.chosen) {
-		return inconsistent(fmt.Sprintf("the rewritten manifests do not list what the old ones do: %d manifests with %d entries became others with %d", len(w.chosen), w.sum.n, after.n),
+	kept := int64(len(all)) - w.result.Written.Files
+	if after != w.sum || len(done.RewrittenManifests) != len(w.chosen) || kept != w.result.Kept.Files {
+		return inconsistent(fmt.Sprintf("the rewritten manifests do not list what the old ones do: %d manifests with %d entries became others with %d, and %d of %d others are left", len(w.chosen), w.sum.n, after.n, kept, w.result.Kept.Files),
 			"nothing was committed; this is a defect of the table library: leave the manifests of this table as they are", errors.New("entries differ"))
 	}
 	return nil
@@ -214,15 +231,16 @@ type fingerprint struct {
 }
 
 func (f *fingerprint) add(e iceberg.ManifestEntry) {
-	id := func(p *int64) int64 {
+	or := func(p *int64, none int64) int64 {
 		if p == nil {
-			return -1
+			return none
 		}
 		return *p
 	}
 	file := e.DataFile()
 	f.n++
-	f.sum += maphash.String(seed, fmt.Sprintln(file.FilePath(), file.SpecID(), file.Count(), file.FileSizeBytes(), partitionText(file.Partition()), e.SnapshotID(), e.SequenceNum(), id(e.FileSequenceNum()), id(file.FirstRowID())))
+	f.sum += maphash.String(seed, fmt.Sprintln(file.FilePath(), file.SpecID(), file.Count(), file.FileSizeBytes(), partitionText(file.Partition()),
+		e.SnapshotID(), e.SequenceNum(), or(e.FileSequenceNum(), 0), or(file.FirstRowID(), -1)))
 }
 
 // partitionText is a partition's values as text that sorts with them, as far as that is easy: it only brings together what
