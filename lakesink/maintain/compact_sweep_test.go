@@ -2,7 +2,6 @@ package maintain
 
 import (
 	"context"
-	"flag"
 	"os"
 	"testing"
 
@@ -23,8 +22,6 @@ func damage(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
-
-var full = flag.Bool("full", false, "strike each effect in every mode (make crash)")
 
 // Each effect of a compaction on catalog and store goes wrong in each way, while a batch of a query comes before its first commit; the
 // table has every row once whatever happens, and a second compaction finishes.
