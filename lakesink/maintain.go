@@ -46,9 +46,9 @@ func (i *Iceberg) due(t *table.Table) bool {
 		len(t.Metadata().Snapshots()) >= i.options.KeepSnapshots+i.options.ExpireEvery
 }
 
-// expire removes all but the newest snapshots, and what only they refer to. Expired appends leave no data file behind:
-// whatever removed one is younger and names it. Then metadata alone is deleted, which costs the same however large the
-// table is. Otherwise the library looks for the data files too, through every manifest that stays.
+// expire removes all but the newest snapshots, and what only they refer to. Where all there are were appends, those that expire
+// leave no data file behind. Then metadata alone is deleted, which costs the same however large the table is. Otherwise the
+// library looks for the data files too, through every manifest that stays.
 func (i *Iceberg) expire(ctx context.Context, t *table.Table) error {
 	fenced, _, err := i.fenced(t)
 	if err != nil {
@@ -70,18 +70,16 @@ func (i *Iceberg) expire(ctx context.Context, t *table.Table) error {
 	return deleteMetadata(store, t, after)
 }
 
-// onlyAppendsExpire reports whether all snapshots but the newest are appends of the main branch. One that was rolled
-// back is not: its data files go with it.
+// onlyAppendsExpire reports whether all snapshots are appends, and those that expire of the main branch. One that was rolled
+// back is not: its data files go with it. Nor is one that stays and has removed files, which only those that expire still have.
 func (i *Iceberg) onlyAppendsExpire(t *table.Table) bool {
 	h := historyOf(t)
-	appends := 0
-	for _, s := range h.snapshots[min(i.options.KeepSnapshots, len(h.snapshots)):] {
+	for _, s := range h.snapshots {
 		if s.Summary == nil || s.Summary.Operation != table.OpAppend {
 			return false
 		}
-		appends++
 	}
-	return appends+i.options.KeepSnapshots == len(t.Metadata().Snapshots())
+	return len(h.snapshots) == len(t.Metadata().Snapshots())
 }
 
 // deleteMetadata removes the manifest lists of snapshots that are gone, and the manifests that no other list has.

@@ -230,6 +230,23 @@ func TestRowsThatAreDeletedByPositionAreLeftOut(t *testing.T) {
 	s.wantSame()
 }
 
+// The small files go with the snapshots that have them, the new ones stay.
+func TestExpiryAfterACompactionRemovesTheSmallFiles(t *testing.T) {
+	t.Parallel()
+	s := newNumbers(t, 5, func(o *lakesink.Options) { o.ExpireEvery, o.KeepSnapshots = 2, 2 })
+	s.compact(CompactOptions{})
+	for range 4 {
+		s.addNumber()
+		if err := s.sink.Maintain(context.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+		s.wantSame()
+	}
+	if live, there := len(liveFiles(t, s.load())), len(onDisk(t, s.load())); live != 5 || there != 5 {
+		t.Errorf("%d files are live and %d on disk, want 5", live, there)
+	}
+}
+
 func TestFilesOfEarlierSpecsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newNumbers(t, 2)
