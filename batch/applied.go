@@ -29,6 +29,9 @@ type Applied struct {
 	// CutAt is, where Cut, the sequence number of the oldest snapshot that the walk could reach: only older ones are
 	// hidden.
 	CutAt int64
+	// Broken is why the bookkeeping behind Batch is not whole, though Batch is there: an Inconsistent fault that no decision about
+	// lost rows settles; nil where nothing is known to be wrong.
+	Broken error
 }
 
 // Table is one reading of the sink's table.
@@ -37,6 +40,8 @@ type Table struct {
 	Exists bool
 	// CatalogMissing is the path of the catalog's database where that is what does not exist; else empty.
 	CatalogMissing string
+	// Folder says that it is a folder of files and no table; see Word.
+	Folder bool
 	// UUID identifies the table through renames and tells it from another one of the same name.
 	UUID string
 	// Location is where the table lives.
@@ -51,6 +56,14 @@ type Table struct {
 	Applied Applied
 	// Queries maps the id of every query with bookkeeping in the table, ours or Spark's, to its name; Spark's have none.
 	Queries map[string]string
+}
+
+// Word is what messages call it: table or folder.
+func (t *Table) Word() string {
+	if t.Folder {
+		return "folder"
+	}
+	return "table"
 }
 
 // Commit asks a sink to make one batch part of its table.

@@ -25,6 +25,8 @@ type LostLetters struct {
 	Found string `json:"found"`
 	// Acceptance has the batch and the snapshot that the bookkeeping of the place named; None and 0 if it was gone.
 	Acceptance
+	// Missing counts the dead letters that the place lacked then, by the ledger of the rows; nil where that was not counted.
+	Missing *int64 `json:"missing,omitempty"`
 }
 
 // AcceptedLoss is the decision about a place of dead letters by its UUID; nil if there is none.

@@ -14,7 +14,7 @@ import (
 // statement is one for DuckDB that reads these files of the folder and no other. DuckDB finds the columns of all of them by
 // name; a column that came later is null in the files before it. Those that are in the names of folders get the types that the
 // folder's columns have: DuckDB would take 007 for a number.
-func (f *folder) statement(t *table.Table, paths []string, limit string) string {
+func (f *folder) statement(columns *iceberg.Schema, paths []string, limit string) string {
 	if len(paths) == 0 {
 		return ""
 	}
@@ -32,18 +32,18 @@ func (f *folder) statement(t *table.Table, paths []string, limit string) string 
 	case ok:
 		load = "INSTALL azure; LOAD azure; "
 	}
-	return fmt.Sprintf("%sSELECT * FROM read_parquet([%s], union_by_name=true%s)%s;", load, strings.Join(quoted, ", "), f.hive(t, paths[0]), limit)
+	return fmt.Sprintf("%sSELECT * FROM read_parquet([%s], union_by_name=true%s)%s;", load, strings.Join(quoted, ", "), f.hive(columns, paths[0]), limit)
 }
 
 // hive is what DuckDB is told of the folders that a file is in.
-func (f *folder) hive(t *table.Table, file string) string {
+func (f *folder) hive(columns *iceberg.Schema, file string) string {
 	var types []string
 	levels := strings.Split(strings.TrimPrefix(file, f.TableName()+"/"), "/")
 	levels = levels[:len(levels)-1]
 	for _, level := range levels {
 		escaped, _, _ := strings.Cut(level, "=")
 		name, err := url.PathUnescape(escaped)
-		if field, ok := t.Schema().FindFieldByName(name); ok && err == nil {
+		if field, ok := columns.FindFieldByName(name); ok && err == nil {
 			types = append(types, fmt.Sprintf("'%s': %s", strings.ReplaceAll(name, "'", "''"), duckType(field.Type)))
 		}
 	}
@@ -86,27 +86,32 @@ func paths(ctx context.Context, t *table.Table) ([]string, error) {
 
 // exactly is the statement that reads all rows of the folder, empty where there are none.
 func (f *folder) exactly(ctx context.Context) (string, error) {
-	t, err := f.Load(ctx)
+	all, columns, err := f.filesThatCount(ctx)
 	if isNoTable(err) {
 		return "", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	all, err := paths(ctx, t)
-	return f.statement(t, all, ""), err
+	return f.statement(columns, all, ""), err
 }
 
 // look is the statement that shows some of the newest rows; empty if the folder cannot be read now.
 func (f *folder) look(ctx context.Context) string {
-	t, err := f.Load(ctx)
-	if err != nil {
-		return ""
-	}
-	all, err := paths(ctx, t)
+	all, columns, err := f.filesThatCount(ctx)
 	if err != nil {
 		return ""
 	}
 	const newest = 5
-	return f.statement(t, all[max(0, len(all)-newest):], " LIMIT 10")
+	return f.statement(columns, all[max(0, len(all)-newest):], " LIMIT 10")
+}
+
+// filesThatCount are all of them, and the folder's columns: without making a table of it.
+func (f *folder) filesThatCount(ctx context.Context) ([]string, *iceberg.Schema, error) {
+	read := f.read
+	all, columns, err := read.Files(ctx)
+	if err == nil {
+		err = read.Whole()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return all, columns, nil
 }

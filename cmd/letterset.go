@@ -21,6 +21,7 @@ import (
 type letterSet struct {
 	shown    *progress.DeadLetters
 	identity *batch.Identity
+	rows     *batch.Table
 	// read are the tables that are there and are those that the query wrote to, topics the topics that are there.
 	read, topics []string
 	// told is told how many records of a topic are no dead letters, once.
@@ -64,6 +65,9 @@ func (p *process) letterSet(ctx context.Context, line *pipeline) (*letterSet, er
 	if place := line.job.Value.LetterPlace(); place.Kind != "" && place.Kind != batch.InTopic && !slices.Contains(shown.Tables, place.String()) {
 		shown.Tables = append(shown.Tables, place.String())
 	}
+	if s.rows, err = line.sink.Table(ctx, shown.QueryID); err != nil {
+		return nil, err
+	}
 	for _, name := range shown.Tables {
 		if err := p.lookAt(ctx, line, s, name); err != nil {
 			return nil, err
@@ -93,7 +97,7 @@ func (p *process) lookAt(ctx context.Context, line *pipeline, s *letterSet, name
 	if err != nil {
 		return err
 	}
-	if fault := runner.LettersFault(place, t, s.identity); fault != nil {
+	if fault := runner.LettersFault(place, t, s.rows, s.identity); fault != nil {
 		s.shown.Lost = append(s.shown.Lost, progress.DeadLetterLoss{Table: name, Error: fault.Error(), Hint: batch.HintOf(fault)})
 		if place == line.job.Value.LetterPlace() {
 			s.stop = fault

@@ -17,12 +17,14 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 	if o.Refusal != nil || o.Replay == nil && o.Next == nil {
 		return nil
 	}
-	if !o.Table.Exists {
-		err := l.unmakeable(ctx, o.Table)
+	if err := l.unmakeablePlaces(ctx, o); err != nil {
 		if class := batch.ClassOf(err); class == batch.NotSetUp || class == batch.Inconsistent {
 			o.Refusal, err = err, nil
 		}
 		return err
+	}
+	if !o.Table.Exists {
+		return nil
 	}
 	headers := l.job.Source.IncludeHeaders
 	value, err := l.valueFor(ctx, o.Table)
@@ -35,6 +37,24 @@ func (l *pipeline) misfit(ctx context.Context, o *runner.Outlook) error {
 	err = l.takes(ctx, value, headers)
 	if batch.ClassOf(err) == batch.Inconsistent {
 		o.Refusal, err = err, nil
+	}
+	return err
+}
+
+// unmakeablePlaces is why what is not there yet cannot be made: the table, or the folder of dead letters.
+func (l *pipeline) unmakeablePlaces(ctx context.Context, o *runner.Outlook) error {
+	if !o.Table.Exists {
+		if err := l.unmakeable(ctx, o.Table); err != nil {
+			return err
+		}
+	}
+	place := l.job.Value.LetterPlace()
+	if o.DeadLetters == nil || o.DeadLetters.Exists || place.Kind != batch.InPath {
+		return nil
+	}
+	s, err := l.deadLetters(ctx, place)
+	if to, ok := s.(*folder); ok && err == nil {
+		err = to.Makeable(ctx, nil)
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func (l *pipeline) peekTable(ctx context.Context, want look) (*progress.Peek, er
 		if err != nil {
 			return nil, fmt.Errorf("list the files of %s: %w", name, err)
 		}
-		shown.Read = f.statement(t, every, "")
+		shown.Read = f.statement(t.Schema(), every, "")
 	}
 	if shown.Rows, err = newest(ctx, t, names, want.rows); err != nil {
 		return nil, fmt.Errorf("read table %s: %w", name, err)

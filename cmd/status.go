@@ -84,7 +84,7 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 func (l *pipeline) batches(s *progress.Status, log *batch.LogState, table *batch.Table) {
 	s.LastCommit, s.TableBatch, s.TableUUID, s.TableLocation = log.Commit, table.Applied.Batch, table.UUID, table.Location
 	if !table.Exists {
-		s.Notes = append(s.Notes, "the table is not there")
+		s.Notes = append(s.Notes, "the "+table.Word()+" is not there")
 	}
 	if log.Plan == nil {
 		return

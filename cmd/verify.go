@@ -64,7 +64,7 @@ func (p *process) verify(c *cli.Context) error {
 	}
 	if err == nil && !report.OK {
 		p.told = true
-		err = &batch.Fault{Class: batch.Inconsistent, Message: "the table is not what it should be", Hint: "each problem in the report says what to do"}
+		err = &batch.Fault{Class: batch.Inconsistent, Message: "the " + line.word() + " is not what it should be", Hint: "each problem in the report says what to do"}
 	}
 	return err
 }

@@ -150,6 +150,14 @@ func (p *pipeline) tableOptions(table string) lakesink.Options {
 		ExpireEvery: int(to.ExpireEvery), KeepSnapshots: int(to.KeepSnapshots), CreatedBy: "sluice " + Version()}
 }
 
+// word is what messages call where the rows go.
+func (p *pipeline) word() string {
+	if p.job.Sink.IsFolder() {
+		return "folder"
+	}
+	return "table"
+}
+
 // targetFileBytes is what the job says of the size of a table's files, 0 if nothing: then the table's property holds.
 func (p *pipeline) targetFileBytes() int64 {
 	if p.job.Origin("sink.iceberg.targetFileSize").Layer == job.Default {

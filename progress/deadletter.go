@@ -168,7 +168,7 @@ func (d *DeadLetterReplay) WriteText(w io.Writer) error {
 	if d.Still > 0 {
 		still = count(d.Still) + reasons(d.Reasons)
 	}
-	out.pairs("  ", [][2]string{{rows, nonzero(d.Rows)}, {"rows before", nonzero(d.Before)}, {"still no rows", still}, {"table", d.Table}})
+	out.pairs("  ", [][2]string{{rows, nonzero(d.Rows)}, {"rows before", nonzero(d.Before)}, {"still no rows", still}, {sinkWord(d.Table), d.Table}})
 	t := &table{headings: []string{"topic", ">partition", ">offset", "why it is no row"}}
 	for _, p := range d.Examples {
 		t.add(printable(p.Topic), number(int64(p.Partition)), number(p.Offset), printable(p.Error))

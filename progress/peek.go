@@ -139,7 +139,11 @@ const widestCell = 60
 // WriteText writes a table. Long values are cut; whatever could upset a terminal is escaped.
 func (p *Peek) WriteText(w io.Writer) error {
 	var out page
-	out.linef("%s %s: %s", p.From, printable(p.Name), plural(int64(len(p.Rows)), "row"))
+	from := p.From
+	if from == "table" {
+		from = sinkWord(p.Name)
+	}
+	out.linef("%s %s: %s", from, printable(p.Name), plural(int64(len(p.Rows)), "row"))
 	rows := &table{}
 	for _, c := range p.Columns {
 		rows.headings = append(rows.headings, alignment(c.Type)+printable(c.Name))

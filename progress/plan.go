@@ -151,11 +151,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	pairs = append(pairs, [2]string{"held back", heldBack(p.Blocked)})
 	for _, t := range p.Tables {
-		text := joined(t.Name, t.Location)
+		text := place(t.Name, t.Location)
 		if !t.Exists {
 			text += " (to be created)"
 		}
-		name := "table"
+		name := sinkWord(t.Name)
 		if t.Role != "main" {
 			name = "dead letters"
 		}
@@ -169,13 +169,13 @@ func (p *Plan) WriteText(w io.Writer) error {
 	out.section("", "  ", ranges.trimmed())
 	out.section(p.Format+" rows", "  ", p.columns())
 	if len(p.Changes) > 0 {
-		out.linef("\nThe table is altered first:")
+		out.linef("\nThe %s is altered first:", p.sink())
 	}
 	for _, c := range p.Changes {
 		out.linef("  %s", printable(c))
 	}
 	if len(p.Differences) > 0 {
-		out.linef("\nThe table does not take them:")
+		out.linef("\nThe %s does not take them:", p.sink())
 	}
 	for _, d := range p.Differences {
 		out.linef("  %s", printable(d))
@@ -209,4 +209,14 @@ func (p *Plan) headline() string {
 		return fmt.Sprintf("%s (exit %d, %s)", words, p.Refusal.ExitCode, p.Refusal.Class)
 	}
 	return words
+}
+
+// sink is what the text calls where rows go.
+func (p *Plan) sink() string {
+	for _, t := range p.Tables {
+		if t.Role == "main" {
+			return sinkWord(t.Name)
+		}
+	}
+	return "table"
 }

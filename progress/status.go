@@ -140,8 +140,8 @@ func (s *Status) WriteText(w io.Writer) error {
 		{"to do", printable(s.toDo())},
 		{"query id", s.QueryID},
 		{"checkpoint", s.Checkpoint},
-		{"table", joined(s.Table, s.TableLocation)},
-		{"batches", fmt.Sprintf("planned %s, committed %s, in the table %s", batchOrNone(s.LastPlan), batchOrNone(s.LastCommit), batchOrNone(s.TableBatch))},
+		{sinkWord(s.Table), place(s.Table, s.TableLocation)},
+		{"batches", fmt.Sprintf("planned %s, committed %s, in the %s %s", batchOrNone(s.LastPlan), batchOrNone(s.LastCommit), sinkWord(s.Table), batchOrNone(s.TableBatch))},
 	}
 	if u := s.Uncommitted; u != nil {
 		pairs = append(pairs, [2]string{"unfinished", fmt.Sprintf("batch %d, %s, planned %s", u.Batch, plural(u.Offsets, "offset"), stamp(u.Planned.Time))})

@@ -115,9 +115,25 @@ func (s *Summary) pairs() [][2]string {
 		{"files", count(s.Files) + ", " + size(s.Bytes)},
 		{"lag", known(s.Lag)},
 		{"held back", heldBack(s.Blocked)},
-		{"table", joined(s.Table, s.TableLocation)},
+		{sinkWord(s.Table), place(s.Table, s.TableLocation)},
 	}
 	return pairs
+}
+
+// sinkWord is what the text calls where rows go, by its name: a folder of files has an address and no name.
+func sinkWord(name string) string {
+	if strings.HasPrefix(name, "/") || strings.Contains(name, "://") {
+		return "folder"
+	}
+	return "table"
+}
+
+// place is the name with the location, once where both are the same.
+func place(name, location string) string {
+	if name == location {
+		location = ""
+	}
+	return joined(name, location)
 }
 
 // letters is how many dead letters there are, and where.

@@ -253,7 +253,7 @@ func (r *run) housekeep(ctx context.Context, n int64, report *progress.Batch) {
 		r.Reporter.Notice("the report of the batch was not stored; the batch is in the table", "batch", n, "error", err)
 	}
 	if err := r.Sink.Maintain(ctx, &r.table.Applied); err != nil {
-		r.Reporter.Notice("table maintenance failed; it is tried again later, no row is affected", "batch", n, "error", err)
+		r.Reporter.Notice(r.table.Word()+" maintenance failed; it is tried again later, no row is affected", "batch", n, "error", err)
 	}
 	if r.letters != nil && r.letters.table.Applied.Batch == n {
 		if err := r.letters.sink.Maintain(ctx, &r.letters.table.Applied); err != nil {

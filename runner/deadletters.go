@@ -122,7 +122,7 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 		}
 		return nil
 	}
-	if err := r.letters.check(r.identity); err != nil {
+	if err := r.believed(ctx, r.letters); err != nil {
 		return err
 	}
 	if err := r.letters.apart(r.table); err != nil {
@@ -134,6 +134,17 @@ func (r *run) checkLetters(ctx context.Context, s *step) error {
 			Hint:    "bring the checkpoint, or the rows' table, back to what it was; or remove the dead letters of that batch and name another deadLetter." + string(r.letters.place.Kind)}
 	}
 	return nil
+}
+
+// believed checks a place of dead letters. It was read before the rows' table, and is read again before it is said to lack any.
+func (r *run) believed(ctx context.Context, l *letters) error {
+	if l.check(r.identity, r.table) == nil {
+		return nil
+	}
+	if err := l.read(ctx, r.queryID); err != nil {
+		return err
+	}
+	return l.check(r.identity, r.table)
 }
 
 // apart refuses a place that is the table of the rows under another name.
@@ -238,5 +249,5 @@ func (r *run) overtakenBefore(ctx context.Context, plan *batch.Plan, disagreemen
 	if err != nil || table.Applied.Batch < plan.Batch {
 		return disagreement
 	}
-	return overtaken(fmt.Sprintf("the table has batch %d, which this run was about to commit", table.Applied.Batch))
+	return overtaken(fmt.Sprintf("the %s has batch %d, which this run was about to commit", table.Word(), table.Applied.Batch))
 }

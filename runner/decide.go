@@ -35,6 +35,9 @@ func decide(log *batch.LogState, table *batch.Table) (Action, error) {
 	if log.Plan != nil {
 		newest = log.Plan.Batch
 	}
+	if applied.Broken != nil {
+		return "", applied.Broken
+	}
 	if log.Plan != nil && log.Commit < newest && log.Plan.Accepted.Covers(applied) {
 		return Replay, nil // the plan carries out a decision about exactly this state of the table
 	}
@@ -52,13 +55,13 @@ func decide(log *batch.LogState, table *batch.Table) (Action, error) {
 		}
 		return Rebuild, nil
 	case t < log.Commit || t < newest-1:
-		return "", tableBehind(log, newest, t)
+		return "", tableBehind(log, table, newest, t)
 	case newest == batch.None:
 		return First, nil
 	case t == newest-1:
 		return Replay, nil
 	case applied.Batch == t && applied.Plan != "" && !log.Plan.Is(applied.Plan): // and t == newest
-		return "", otherPlan(log.Plan, applied)
+		return "", otherPlan(log.Plan, table)
 	case log.Commit == newest:
 		return Next, nil
 	}
@@ -119,17 +122,17 @@ func foreignAhead(log *batch.LogState, t int64) error {
 	}
 }
 
-func tableBehind(log *batch.LogState, newest, t int64) error {
+func tableBehind(log *batch.LogState, table *batch.Table, newest, t int64) error {
 	return &lostRowsError{&batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("the table is behind the checkpoint: it has %s, the checkpoint planned batch %d and marked batch %d as done", landed(t), newest, log.Commit),
-		Hint:    "if the table was rolled back, restored or created again, bring the right one back, or " + lostRowsHint,
+		Message: fmt.Sprintf("the %s is behind the checkpoint: it has %s, the checkpoint planned batch %d and marked batch %d as done", table.Word(), landed(t), newest, log.Commit),
+		Hint:    "if the " + table.Word() + " was rolled back, restored or created again, bring the right one back, or " + lostRowsHint,
 	}}
 }
 
-func otherPlan(plan *batch.Plan, applied *batch.Applied) error {
+func otherPlan(plan *batch.Plan, table *batch.Table) error {
 	return &batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("the table has batch %d from another plan (%.12s) than the checkpoint's (%.12s): two checkpoints claim the same query", plan.Batch, applied.Plan, plan.Hash),
-		Hint:    "find the other checkpoint (a copy of this one?) and keep the one whose plan the table has",
+		Message: fmt.Sprintf("the %s has batch %d from another plan (%.12s) than the checkpoint's (%.12s): two checkpoints claim the same query", table.Word(), plan.Batch, table.Applied.Plan, plan.Hash),
+		Hint:    "find the other checkpoint (a copy of this one?) and keep the one whose plan the " + table.Word() + " has",
 	}
 }
 

@@ -161,7 +161,7 @@ func (r *run) evolve(ctx context.Context, plan *batch.Plan, value batch.Value, h
 	}
 	r.table = table
 	for _, change := range altered {
-		r.Reporter.Notice("the table was altered", "table", r.TableName, "change", change, "batch", plan.Batch)
+		r.Reporter.Notice("the "+r.table.Word()+" was altered", "table", r.TableName, "change", change, "batch", plan.Batch)
 	}
 	done.altered = append(done.altered, altered...)
 	return nil

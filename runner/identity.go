@@ -84,12 +84,12 @@ func (r *run) checkTable() error {
 	case r.identity.Sink != r.SinkName:
 		return otherQueryFault(fmt.Sprintf("sink was %s and is %s", r.identity.Sink, r.SinkName))
 	case !r.table.Exists:
-		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the table %s is gone; this query wrote to the one with UUID %s", r.TableName, was),
-			Hint: "bring the table back, or " + lostRowsHint + " with a new table"}
+		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the %s %s is gone; this query wrote to the one with UUID %s", r.table.Word(), r.TableName, was),
+			Hint: "bring the " + r.table.Word() + " back, or " + lostRowsHint + " with a new " + r.table.Word()}
 	default:
 		return &batch.Fault{Class: batch.Inconsistent,
-			Message: fmt.Sprintf("the table %s is not the one this query wrote to: its UUID is %s and was %s (dropped and created again?)", r.TableName, r.table.UUID, was),
-			Hint:    "bring the old table back, or " + lostRowsHint}
+			Message: fmt.Sprintf("the %s %s is not the one this query wrote to: its UUID is %s and was %s (dropped and created again?)", r.table.Word(), r.TableName, r.table.UUID, was),
+			Hint:    "bring the old " + r.table.Word() + " back, or " + lostRowsHint}
 	}
 }
 
@@ -111,8 +111,8 @@ func (r *run) checkPlanned(plan *batch.Plan) error {
 		return nil
 	}
 	return &lostRowsError{&batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("batch %d was planned for the table with UUID %s, but %s now has %s (dropped and created again?)", plan.Batch, was, r.TableName, r.table.UUID),
-		Hint:    "bring the old table back, or " + lostRowsHint}}
+		Message: fmt.Sprintf("batch %d was planned for the %s with UUID %s, but %s now has %s (dropped and created again?)", plan.Batch, r.table.Word(), was, r.TableName, r.table.UUID),
+		Hint:    "bring the old " + r.table.Word() + " back, or " + lostRowsHint}}
 }
 
 func otherQueryFault(changes string) error {

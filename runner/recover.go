@@ -94,7 +94,7 @@ func (r *run) noChoice(refusal error) string {
 	case plan != nil && plan.Accepted != nil && r.entries.Commit < plan.Batch:
 		return fmt.Sprintf("the plan of batch %d has recorded the choice %s, and is carried out", plan.Batch, plan.Accepted.Choice)
 	}
-	return "the table has lost no rows of this query"
+	return "the " + r.table.Word() + " has lost no rows of this query"
 }
 
 // decision is decide for this run's query and table.
@@ -147,7 +147,7 @@ func (r *run) reconsider(ctx context.Context, disagreement error) error {
 	if table.Applied.Batch == r.table.Applied.Batch && table.UUID == r.table.UUID {
 		return disagreement
 	}
-	return overtaken(fmt.Sprintf("the table went from batch %d to batch %d while this run was starting", r.table.Applied.Batch, table.Applied.Batch))
+	return overtaken(fmt.Sprintf("the %s went from batch %d to batch %d while this run was starting", table.Word(), r.table.Applied.Batch, table.Applied.Batch))
 }
 
 func overtaken(what string) error {
@@ -239,9 +239,9 @@ func (r *run) perform(ctx context.Context, s *step) error {
 		if err := r.Log.WriteCommit(ctx, plan.Batch); err != nil {
 			return err
 		}
-		r.Reporter.Notice("batch was in the table already; wrote its marker", "batch", plan.Batch)
+		r.Reporter.Notice("batch was in the "+r.table.Word()+" already; wrote its marker", "batch", plan.Batch)
 		if err := r.Sink.Maintain(ctx, &r.table.Applied); err != nil { // what a sink has to make up for after a commit that was cut short
-			r.Reporter.Notice("table maintenance failed; it is tried again later, no row is affected", "batch", plan.Batch, "error", err)
+			r.Reporter.Notice(r.table.Word()+" maintenance failed; it is tried again later, no row is affected", "batch", plan.Batch, "error", err)
 		}
 	case Replay:
 		return r.carryOut(ctx, plan, true, r.Now())
@@ -294,7 +294,7 @@ func (r *run) restoreEntries(ctx context.Context) error {
 	if r.entries.Plan != nil {
 		newest = r.entries.Plan.Batch
 	}
-	r.Reporter.Notice("the table is ahead of the checkpoint (lost in part, or restored from a backup?): rebuilding its newest entries from the table",
+	r.Reporter.Notice("the "+r.table.Word()+" is ahead of the checkpoint (lost in part, or restored from a backup?): rebuilding its newest entries from the "+r.table.Word(),
 		"table", applied.Batch, "checkpoint", newest)
 	for _, plan := range rebuilt(applied, r.Isolation, map[string]string{mainTable: r.table.UUID}) {
 		if plan.Batch > newest {

@@ -110,7 +110,7 @@ func (r *run) recover(ctx context.Context, next *step) error {
 	}
 	if r.missing {
 		r.summary.TableMade = true
-		r.Reporter.Notice("the table was not there and was made", "table", r.TableName, "location", r.table.Location)
+		r.Reporter.Notice("the "+r.table.Word()+" was not there and was made", "table", r.TableName, "location", r.table.Location)
 	}
 	if err := r.sign(ctx); err != nil {
 		return err

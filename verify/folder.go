@@ -9,12 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/apache/iceberg-go/catalog"
 	icebergio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 
@@ -39,8 +37,11 @@ type Folder struct {
 	Store    icebergio.IO
 
 	problems []Problem
-	// ranged holds, by the key of a range, the manifests in it; nil for a range that is not there.
+	// ranges are the keys of the ranges that were listed. ranged holds, by its key, the manifests of one that was read; nil if it
+	// is not there. alone holds manifests that were read ahead.
+	ranges map[string]bool
 	ranged map[string][]*manifest
+	alone  map[string]*manifest
 }
 
 // Of judges the folder. What witnesses say is in the report; an error means that a witness could not be heard.
@@ -51,16 +52,15 @@ func (f *Folder) Of(ctx context.Context, options Options) (*Report, error) {
 
 // Load reads the folder as it is now. One that is not there is catalog.ErrNoSuchTable.
 func (f *Folder) Load(ctx context.Context) (*table.Table, error) {
-	for attempt := 1; ; attempt++ {
-		t, err := f.load(ctx)
-		if attempt < maxReadings && errors.Is(err, fs.ErrNotExist) {
-			continue // what was listed has been made one with others meanwhile
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read folder %s: %w", f.Location, err)
-		}
-		return t, nil
+	b, err := f.books(ctx)
+	if err != nil {
+		return nil, err
 	}
+	t, err := f.table(b.folder, b.schema, b.all, b.newest)
+	if err != nil {
+		return nil, fmt.Errorf("read folder %s: %w", f.Location, err)
+	}
+	return t, nil
 }
 
 // Whole says whether the folder, as it was read last, was all there: files that count are left out where a manifest is gone or
@@ -176,81 +176,6 @@ func (f *Folder) schema(ctx context.Context, key string) (*folderSchema, error) 
 	return &s, nil
 }
 
-func (f *Folder) load(ctx context.Context) (*table.Table, error) {
-	f.problems, f.ranged = nil, map[string][]*manifest{}
-	began, err := f.schema(ctx, bookFolder+"folder.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, catalog.ErrNoSuchTable
-	}
-	if err != nil {
-		return nil, err
-	}
-	keys, err := f.Objects.List(ctx, bookFolder, "")
-	if err != nil {
-		return nil, err
-	}
-	schema, altered := began, int64(0)
-	numbers, replays := map[string][]int64{}, map[string][]string{}
-	claimed := ""
-	for _, key := range keys {
-		if key == bookFolder+"spark.json" {
-			if claimed, err = f.claimed(ctx, key); err != nil {
-				return nil, err
-			}
-		}
-		folder, name, _ := strings.Cut(strings.TrimPrefix(key, bookFolder), "/")
-		n, err := strconv.ParseInt(strings.TrimSuffix(name, ".json"), 10, 64)
-		query, isReplay := strings.CutSuffix(key[:strings.LastIndexByte(key, '/')+1], "/replays/")
-		switch {
-		case isReplay:
-			query = strings.TrimPrefix(query, bookFolder)
-			replays[query] = append(replays[query], key)
-		case err != nil || bookFolder+folder+"/"+strconv.FormatInt(n, 10)+".json" != key:
-		case folder == "schema":
-			altered = max(altered, n)
-		default:
-			numbers[folder] = append(numbers[folder], n)
-		}
-	}
-	if altered > 0 {
-		if schema, err = f.schema(ctx, schemaPart+strconv.FormatInt(altered, 10)+".json"); err != nil {
-			return nil, err
-		}
-		if schema.Folder != began.Folder {
-			f.problem(Problem{Kind: FolderMixed, What: "the folder's columns are of another folder", Evidence: fmt.Sprintf("folder.json says %s, %s%d.json says %s", began.Folder, schemaPart, altered, schema.Folder)})
-		}
-	}
-	var all []*manifest
-	newest := map[string]*manifest{}
-	for _, query := range slices.Sorted(maps.Keys(numbers)) {
-		chain, err := f.chain(ctx, query, slices.Max(numbers[query]))
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range chain {
-			if m.Folder != began.Folder {
-				f.problem(Problem{Kind: FolderMixed, Query: query, What: "a manifest is of another folder", Files: []string{f.at(m.key)}, Evidence: fmt.Sprintf("it names folder %s, and this one is %s", m.Folder, began.Folder)})
-			}
-		}
-		all = append(all, chain...)
-		if len(chain) == 0 {
-			continue
-		}
-		newest[query] = chain[len(chain)-1]
-		if claimed == query {
-			if err := f.checkSpark(ctx, chain); err != nil {
-				return nil, err
-			}
-		}
-		more, err := f.replays(ctx, query, replays[query], began.Folder)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, more...)
-	}
-	return f.table(began.Folder, schema, all, newest)
-}
-
 func (f *Folder) at(key string) string { return strings.TrimRight(f.Location, "/") + "/" + key }
 
 func (f *Folder) problem(p Problem) {
@@ -265,7 +190,7 @@ func (f *Folder) problem(p Problem) {
 func (f *Folder) chain(ctx context.Context, query string, newest int64) ([]*manifest, error) {
 	var chain []*manifest
 	for n := newest; n != batch.None; {
-		m, err := f.rangedManifest(ctx, query, n, newest)
+		m, err := f.rangedManifest(ctx, query, n)
 		if m == nil && err == nil {
 			m, err = f.manifest(ctx, query, n)
 		}
@@ -309,6 +234,9 @@ var errNoManifest = errors.New("it is no manifest")
 
 func (f *Folder) manifest(ctx context.Context, query string, n int64) (*manifest, error) {
 	key := manifestName(query, n)
+	if m := f.alone[key]; m != nil {
+		return m, nil
+	}
 	text, err := f.Objects.Get(ctx, key)
 	if err != nil {
 		return nil, err

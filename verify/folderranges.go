@@ -15,48 +15,54 @@ const (
 	rangeSize = 100
 )
 
+func rangeName(query string, from int64) string {
+	return fmt.Sprintf("%s%s/%d-%d.jsonl", rangeFolder, query, from, from+rangeSize)
+}
+
 // rangedManifest is the manifest of a batch in its range, nil if there is no range of it: where there is one, it counts, and
 // not what stands alone under the batch's name.
-func (f *Folder) rangedManifest(ctx context.Context, query string, n, newest int64) (*manifest, error) {
-	from := n - n%rangeSize
-	if newest < from+rangeSize {
-		return nil, nil
-	}
-	key := fmt.Sprintf("%s%s/%d-%d.jsonl", rangeFolder, query, from, from+rangeSize)
-	all, known := f.ranged[key]
-	if !known {
-		text, err := f.Objects.Get(ctx, key)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		if err == nil {
-			if all, err = parseRange(key, text, query, from); err != nil {
-				return nil, fmt.Errorf("%w: %s: %w", errNoManifest, key, err)
-			}
-		}
-		f.ranged[key] = all
-	}
-	if all == nil {
-		return nil, nil
+func (f *Folder) rangedManifest(ctx context.Context, query string, n int64) (*manifest, error) {
+	all, err := f.rangeOf(ctx, query, n-n%rangeSize)
+	if all == nil || err != nil {
+		return nil, err
 	}
 	for _, m := range all {
 		if m.Batch == n {
 			return m, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %s lacks batch %d", errNoManifest, key, n)
+	return nil, fmt.Errorf("%w: %s lacks batch %d", errNoManifest, rangeName(query, n-n%rangeSize), n)
 }
 
-// reread forgets that there was no range of a batch, once, and reports whether it did.
+// rangeOf is the manifests of a range, nil if it was not listed, or is not there.
+func (f *Folder) rangeOf(ctx context.Context, query string, from int64) ([]*manifest, error) {
+	key := rangeName(query, from)
+	if all, known := f.ranged[key]; known || !f.ranges[key] {
+		return all, nil
+	}
+	text, err := f.Objects.Get(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		f.ranged[key] = nil
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := parseRange(key, text, query, from)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errNoManifest, key, err)
+	}
+	f.ranged[key] = all
+	return all, nil
+}
+
+// reread takes it that there may be a range of a batch after all, once, and reports whether it did.
 func (f *Folder) reread(query string, n int64) bool {
-	from := n - n%rangeSize
-	key := fmt.Sprintf("%s%s/%d-%d.jsonl", rangeFolder, query, from, from+rangeSize)
-	all, known := f.ranged[key]
-	if _, again := f.ranged[key+"?"]; again || !known || all != nil {
+	key := rangeName(query, n-n%rangeSize)
+	if f.ranges[key] {
 		return false
 	}
-	delete(f.ranged, key)
-	f.ranged[key+"?"] = nil
+	f.ranges[key] = true
 	return true
 }
 

@@ -23,12 +23,31 @@ func (f *Folder) claimed(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	var c struct {
+		V     int    `json:"v"`
 		Query string `json:"query"`
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
-		return "", fmt.Errorf("%s: %w", key, err)
+		return "", damaged(key, err.Error())
+	}
+	if c.V != 1 || c.Query == "" {
+		return "", damaged(key, fmt.Sprintf("it has format version %d and names query %q", c.V, c.Query))
 	}
 	return c.Query, nil
+}
+
+// checkClaim holds the batches of a query against what Spark is told of: one query, and all its files.
+func (f *Folder) checkClaim(ctx context.Context, claimed string, chain []*manifest) error {
+	switch query := chain[0].Query; claimed {
+	case "":
+		return nil
+	case query:
+		return f.checkSpark(ctx, chain)
+	default:
+		f.problem(Problem{Kind: SparkMetadata, Query: query, What: "Spark's readers do not see the rows of the query", Files: []string{f.at(bookFolder + "spark.json")},
+			Evidence: fmt.Sprintf("%sspark.json says that they see those of query %s alone", bookFolder, claimed),
+			Todo:     "Bring back what was there before; or move " + bookFolder + "spark.json and " + sparkFolder + " away, if nobody reads the folder with Spark."})
+		return nil
+	}
 }
 
 // checkSpark reads Spark's log as Spark does and holds it against the manifests: up to the newest batch that it has, it lists

@@ -269,7 +269,11 @@ func (r *reader) damage(ctx context.Context, path string, cause error) (finding 
 	if errors.Is(cause, fs.ErrNotExist) {
 		return cause, nil
 	}
-	f, err := r.store.Open(path)
+	store := r.store
+	if view, ok := store.(*viewFS); ok && view.filled[path] != nil {
+		store = view.IO // the view opens only what has a footer
+	}
+	f, err := store.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return err, nil
 	}

@@ -224,7 +224,7 @@ func (d *deal) manifest(s *state, newest *Manifest) ([]byte, error) {
 		if prior, err = newest.ledger(); err != nil {
 			return nil, err
 		}
-		m.Previous = newest.Batch
+		m.Previous, m.Alone = newest.Batch, aloneBefore(newest, m.Batch)
 	}
 	listed := map[string]bool{}
 	for i := range c.Results {

@@ -39,9 +39,40 @@ type Manifest struct {
 	Accepted *batch.Acceptance `json:"accepted,omitempty"`
 	// Ledger is what the query has done up to this batch, in the form of an Iceberg table's properties.
 	Ledger map[string]string `json:"ledger,omitempty"`
+	// Alone are the batches before it whose manifests must stand alone beside it, in order: those that are met on the way back
+	// from it, and are of no range yet while it is the newest. Whoever lists the folder sees by it that one of them is gone.
+	Alone []span `json:"alone,omitempty"`
 
 	// id stands for the snapshot that a table would have: the first 63 bits of the SHA-256 of the manifest's bytes.
 	id int64
+}
+
+// span is batches that follow each other without a gap: the first and the last.
+type span [2]int64
+
+// numbersOf are the numbers in spans.
+func numbersOf(spans []span) (all []int64) {
+	for _, s := range spans {
+		for n := s[0]; n <= s[1]; n++ {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// aloneBefore is what a manifest says that stands alone before it. There are never more than two ranges of them.
+func aloneBefore(newest *Manifest, n int64) (spans []span) {
+	for _, before := range append(numbersOf(newest.Alone), newest.Batch) {
+		last := len(spans) - 1
+		switch {
+		case rangedBy(before, n):
+		case last >= 0 && spans[last][1]+1 == before:
+			spans[last][1] = before
+		default:
+			spans = append(spans, span{before, before})
+		}
+	}
+	return spans
 }
 
 // Counts says where the records of a batch went.
@@ -77,6 +108,13 @@ func parseManifest(text []byte, query string, n int64) (*Manifest, error) {
 		return nil, fmt.Errorf("it is of batch %d of query %s", m.Batch, m.Query)
 	case m.Previous >= m.Batch || m.Previous < batch.None:
 		return nil, fmt.Errorf("it says that batch %d came before it", m.Previous)
+	}
+	last := batch.None
+	for _, s := range m.Alone {
+		if s[0] <= last || s[1] < s[0] || s[1] >= n || s[1]-s[0] >= rangeSize+keptAlone {
+			return nil, fmt.Errorf("it says that the batches %d to %d stand alone before it", s[0], s[1])
+		}
+		last = s[1]
 	}
 	ledger, err := m.ledger()
 	if err != nil {

@@ -16,7 +16,8 @@ const (
 	// rangeSize is how many batches a range holds, keptAlone how many of the newest always keep a manifest of their own.
 	rangeSize = 100
 	keptAlone = 100
-	// mostRangeBytes bounds a range: a store of small objects reads no larger ones. Batches of very many files stay alone.
+	// mostRangeBytes bounds a range: a store of small objects reads no larger ones. What is known of the columns of files is left
+	// out where it would be exceeded; above some hundred thousand files in a hundred batches their manifests stay alone.
 	mostRangeBytes = 24 << 20
 )
 
@@ -32,7 +33,7 @@ type rangeHead struct {
 	Manifests int `json:"manifests"`
 }
 
-// ranged is a manifest in a range. Only the last one keeps its ledger, which counts those before it too.
+// ranged is a manifest in a range. Only the last one keeps its ledger, which counts those before it too, and what stood alone.
 type ranged struct {
 	ID int64 `json:"id"`
 	Manifest
@@ -154,12 +155,15 @@ func (f *Folder) Maintain(ctx context.Context, applied *batch.Applied) error {
 func closable(numbers []int64, newest int64) []int64 {
 	var starts []int64
 	for _, n := range numbers {
-		if from := rangeStart(n); from+rangeSize+keptAlone-1 <= newest && !slices.Contains(starts, from) {
+		if from := rangeStart(n); rangedBy(n, newest) && !slices.Contains(starts, from) {
 			starts = append(starts, from)
 		}
 	}
 	return starts
 }
+
+// rangedBy says whether a batch may be in a range once there is the newest.
+func rangedBy(n, newest int64) bool { return rangeStart(n)+rangeSize+keptAlone-1 <= newest }
 
 // closeRange makes a range and removes the manifests that it stands for.
 func (f *Folder) closeRange(ctx context.Context, s *state, newest *Manifest, from int64) error {
@@ -198,6 +202,29 @@ func (f *Folder) gather(ctx context.Context, newest *Manifest, from int64) ([]by
 		at = before
 	}
 	slices.Reverse(all)
+	text, err := rangeText(newest, from, all)
+	if err != nil || len(text) <= mostRangeBytes {
+		return text, err
+	}
+	return rangeText(newest, from, lean(all))
+}
+
+// lean leaves out of manifests what is known of the columns of their files: most of what a manifest with very many files is.
+func lean(all []*Manifest) []*Manifest {
+	leaner := make([]*Manifest, len(all))
+	for i, m := range all {
+		is := *m
+		is.Files = make([]batch.DataFile, len(m.Files))
+		for k, file := range m.Files {
+			is.Files[k] = batch.DataFile{Path: file.Path, Bytes: file.Bytes, Records: file.Records, SpecID: file.SpecID, Partition: file.Partition, SortOrderID: file.SortOrderID}
+		}
+		leaner[i] = &is
+	}
+	return leaner
+}
+
+// rangeText is a range as bytes.
+func rangeText(newest *Manifest, from int64, all []*Manifest) ([]byte, error) {
 	text, err := json.Marshal(&rangeHead{V: formatVersion, Folder: newest.Folder, Query: newest.Query, From: from, Until: from + rangeSize, Manifests: len(all)})
 	if err != nil {
 		return nil, err
@@ -205,7 +232,7 @@ func (f *Folder) gather(ctx context.Context, newest *Manifest, from int64) ([]by
 	for i, m := range all {
 		line := ranged{ID: m.id, Manifest: *m}
 		if i < len(all)-1 {
-			line.Ledger = nil
+			line.Ledger, line.Alone = nil, nil
 		}
 		more, err := json.Marshal(&line)
 		if err != nil {

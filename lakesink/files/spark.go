@@ -49,17 +49,14 @@ const blockSize = 128 << 20
 
 // checkSpark refuses to write where Spark's readers would miss the rows, or take those of two queries for one's.
 func (f *Folder) checkSpark(ctx context.Context, s *state, query string) error {
-	wrong := func(format string, parts ...any) error {
-		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s: "+format, append([]any{f.options.Location}, parts...)...),
-			Hint: "write to another folder; or, if nobody reads this one with Spark, move " + claimKey + " and " + sparkFolder + " away, and set sink.parquet.sparkMetadata to false in every job that writes there"}
-	}
+	wrong := f.notSparks
 	switch err := f.sparkless(); {
 	case err != nil:
 		return err
 	case s.claim == query, s.claim == "" && !f.options.SparkMetadata:
 		return nil
 	case s.claim != "":
-		return wrong("%s says that Spark's readers see the rows of query %s alone", claimKey, s.claim)
+		return f.claimedBy(s.claim)
 	}
 	for other := range maps.Keys(s.manifests) {
 		if other != query {
@@ -78,6 +75,16 @@ func (f *Folder) checkSpark(ctx context.Context, s *state, query string) error {
 	}
 	s.claim = query
 	return nil
+}
+
+// notSparks is the fault of a folder that a query may not write to because of Spark's readers.
+func (f *Folder) notSparks(format string, parts ...any) error {
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s: "+format, append([]any{f.options.Location}, parts...)...),
+		Hint: "write to another folder; or, if nobody reads this one with Spark, move " + claimKey + " and " + sparkFolder + " away, and set sink.parquet.sparkMetadata to false in every job that writes there"}
+}
+
+func (f *Folder) claimedBy(other string) error {
+	return f.notSparks("%s says that Spark's readers see the rows of query %s alone", claimKey, other)
 }
 
 // foreignSpark refuses a folder that a Spark query writes: its readers see what Spark's log lists and nothing else.

@@ -157,6 +157,36 @@ func (f *Folder) newestOf(ctx context.Context, s *state, query string) (*Manifes
 	return m, err
 }
 
+// broken is why the query's manifests are not whole, as far as the listing and the newest tell: nil where they seem so. Ranges are
+// asked only where one is missing: somebody may have gone back to a batch of before they were made.
+func (f *Folder) broken(ctx context.Context, s *state, newest *Manifest) (broken, err error) {
+	ranged := map[int64][]*Manifest{}
+	for _, n := range numbersOf(newest.Alone) {
+		if _, alone := slices.BinarySearch(s.manifests[newest.Query], n); alone {
+			continue
+		}
+		all, known := ranged[rangeStart(n)]
+		if !known {
+			if all, err = f.rangeOf(ctx, newest.Query, n); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			ranged[rangeStart(n)] = all
+		}
+		if !slices.ContainsFunc(all, func(m *Manifest) bool { return m.Batch == n }) {
+			return f.lost(newest, n), nil
+		}
+	}
+	return nil, nil
+}
+
+// lost is the fault of a manifest that is gone from among others.
+func (f *Folder) lost(newest *Manifest, n int64) error {
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("the manifest of batch %d of query %s is gone from %s, where batch %d builds on it: the files of that batch and of those before it are on no list", n, newest.Query, f.options.Location, newest.Batch),
+		Hint: fmt.Sprintf("bring %s back, from a backup or a version that the store keeps; if it is lost, move all manifests with higher numbers out of %s%s/ as well, and run again: the run says what the choices are",
+			manifestKey(newest.Query, n), bookFolder, newest.Query)}
+}
+
 // otherFolder is the fault of a manifest that was made for a folder which is not there any more.
 func (f *Folder) otherFolder(m *Manifest, uuid string) error {
 	return &batch.Fault{Class: batch.Inconsistent,
@@ -171,7 +201,8 @@ func (f *Folder) Table(ctx context.Context, query string) (*batch.Table, error) 
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		t, err := f.table(ctx, query)
-		if errors.Is(err, fs.ErrNotExist) && attempt < lookAttempts {
+		again := errors.Is(err, fs.ErrNotExist) || err == nil && t.Applied.Broken != nil // by a run that makes a range, or by somebody
+		if again && attempt < lookAttempts {
 			continue
 		}
 		return t, late(ctx, err)
@@ -193,9 +224,12 @@ func (f *Folder) table(ctx context.Context, query string) (*batch.Table, error) 
 	}
 	applied := &batch.Applied{Batch: batch.None, InHistory: batch.None}
 	if s.schema == nil {
-		return &batch.Table{Applied: *applied}, nil
+		return &batch.Table{Folder: true, Applied: *applied}, nil
 	}
-	t := &batch.Table{Exists: true, UUID: s.schema.Folder, Location: f.options.Location, SchemaID: s.schema.ID, Columns: rowsOf(s.schema.Columns), Applied: *applied, Queries: map[string]string{}}
+	t := &batch.Table{Exists: true, Folder: true, UUID: s.schema.Folder, Location: f.options.Location, SchemaID: s.schema.ID, Columns: rowsOf(s.schema.Columns), Applied: *applied, Queries: map[string]string{}}
+	if s.claim != "" && query != "" && s.claim != query {
+		t.Applied.Broken = f.claimedBy(s.claim)
+	}
 	ids := slices.Collect(maps.Keys(s.manifests))
 	if query != "" && s.manifests[query] == nil {
 		ids = append(ids, query)
@@ -217,6 +251,11 @@ func (f *Folder) table(ctx context.Context, query string) (*batch.Table, error) 
 		}
 		if err := f.replayedOf(ctx, s, applied.Ledger); err != nil {
 			return nil, err
+		}
+		if applied.Broken = t.Applied.Broken; applied.Broken == nil {
+			if applied.Broken, err = f.broken(ctx, s, m); err != nil {
+				return nil, err
+			}
 		}
 		t.Applied = *applied
 	}
