@@ -27,16 +27,18 @@ type blow struct {
 	fault func(kill func()) faultproxy.Fault
 	// codes are the exit codes that are right.
 	codes []int
+	// kills says that the process ends by it, and leaves its lease behind.
+	kills bool
 }
 
 // always is a blow without a kill.
 func always(fault faultproxy.Fault, codes ...int) blow {
-	return blow{fault.Name, func(func()) faultproxy.Fault { return fault }, codes}
+	return blow{name: fault.Name, fault: func(func()) faultproxy.Fault { return fault }, codes: codes}
 }
 
 // killing is a blow that ends the process.
 func killing(applied bool) blow {
-	return blow{faultproxy.Kill(applied, nil).Name, func(kill func()) faultproxy.Fault { return faultproxy.Kill(applied, kill) }, []int{-1}}
+	return blow{name: faultproxy.Kill(applied, nil).Name, fault: func(kill func()) faultproxy.Fault { return faultproxy.Kill(applied, kill) }, codes: []int{-1}, kills: true}
 }
 
 // The store fails once, at any one request of a run's, of the checkpoint's and the table's alike. What a store asks to be
@@ -101,7 +103,7 @@ type sweep struct {
 }
 
 // sweep strikes every request of a run that the blow fits, or some that are drawn of those that a whole run has.
-func (s *sweep) sweep(t *testing.T, whole []*http.Request, random *rand.Rand) {
+func (s *sweep) sweep(t *testing.T, whole []faultproxy.Request, random *rand.Rand) {
 	fitting := 0
 	for _, r := range whole {
 		if fault := s.blow.fault(nil); fault.Fits == nil || fault.Fits(r) {
@@ -159,7 +161,10 @@ func (s *sweep) pipeline(t *testing.T, k *kafka, name string) *pipeline {
 func (s *sweep) run(t *testing.T, p *pipeline, n int) ([]faultproxy.Strike, *outcome) {
 	t.Helper()
 	proxy := before(t, s.bucket.Endpoint, faultproxy.S3)
-	r := prepared(t, program(t, p.brief().args("run")...))
+	if s.blow.kills {
+		p = p.brief()
+	}
+	r := prepared(t, program(t, p.args("run")...))
 	var starting sync.Mutex
 	proxy.Follow(faultproxy.Nth(n, s.blow.fault(func() {
 		starting.Lock()
@@ -191,11 +196,11 @@ func through(p *faultproxy.Proxy) []string {
 }
 
 // whole lists the requests of a run that nothing happens to.
-func (s *sweep) whole(t *testing.T) (requests []*http.Request) {
+func (s *sweep) whole(t *testing.T) (requests []faultproxy.Request) {
 	t.Helper()
 	s.blow.fault = func(func()) faultproxy.Fault {
-		return faultproxy.Fault{Fits: func(r *http.Request) bool {
-			requests = append(requests, r.Clone(t.Context()))
+		return faultproxy.Fault{Fits: func(r faultproxy.Request) bool {
+			requests = append(requests, r)
 			return false
 		}}
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -72,7 +73,7 @@ func put(t *testing.T, client *http.Client, url, body string) (int, string, http
 }
 
 func TestEachFaultAnswersAsItSaysAndAppliesAsItSays(t *testing.T) {
-	killed := 0
+	var killed atomic.Int32
 	for _, c := range []struct {
 		fault   Fault
 		name    string
@@ -83,8 +84,8 @@ func TestEachFaultAnswersAsItSaysAndAppliesAsItSays(t *testing.T) {
 		{Delay(time.Nanosecond), "delay", 200, "ten bytes.", true},
 		{Reset(false), "reset not applied", 0, "", false},
 		{Reset(true), "reset applied", 0, "", true},
-		{Kill(false, func() { killed++ }), "kill not applied", 0, "", false},
-		{Kill(true, func() { killed++ }), "kill applied", 0, "", true},
+		{Kill(false, func() { killed.Add(1) }), "kill not applied", 0, "", false},
+		{Kill(true, func() { killed.Add(1) }), "kill applied", 0, "", true},
 		{Status(500, false), "500 not applied", 500, "<Code>InternalError</Code>", false},
 		{Status(500, true), "500 applied", 500, "<Code>InternalError</Code>", true},
 		{Status(502, true), "502 applied", 502, "<h1>502 Bad Gateway</h1>", true},
@@ -119,8 +120,8 @@ func TestEachFaultAnswersAsItSaysAndAppliesAsItSays(t *testing.T) {
 			t.Errorf("%s: got %q", c.name, got)
 		}
 	}
-	if killed != 2 {
-		t.Errorf("killed %d times, want 2", killed)
+	if killed.Load() != 2 {
+		t.Errorf("killed %d times, want 2", killed.Load())
 	}
 }
 
@@ -174,25 +175,16 @@ func TestARequestWhoseClientHasGoneIsCarriedOutAllTheSame(t *testing.T) {
 	}
 }
 
-// request is one that a plan is asked about.
-func request(method string) *http.Request {
-	r := httptest.NewRequest(method, "/lake/key", strings.NewReader("body"))
-	if method == http.MethodPut {
-		r.Header.Set("If-None-Match", "*")
-	}
-	return r
-}
-
 // followed asks a plan about so many requests, GET and PUT in turn, and writes down what it says.
 func followed(plan Plan, n int) []string {
 	var said []string
 	for i := range n {
-		method := http.MethodGet
+		r := Request{Verb: http.MethodGet, Object: "/lake/key"}
 		if i%2 == 1 {
-			method = http.MethodPut
+			r.Verb, r.Conditional = http.MethodPut, true
 		}
-		if fault := plan(i+1, request(method)); fault != nil {
-			said = append(said, fmt.Sprintf("%d %s %s", i+1, method, fault.Name))
+		if fault := plan(i+1, r); fault != nil {
+			said = append(said, fmt.Sprintf("%d %s %s", i+1, r.Verb, fault.Name))
 		}
 	}
 	return said
@@ -239,7 +231,7 @@ func TestTheSameSeedDrawsTheSameFaultsAndAboutAsManyAsAskedFor(t *testing.T) {
 
 func TestThePlansOfFirstAllCount(t *testing.T) {
 	got := followed(First(Nth(2, Reset(true)), Nth(2, Status(503, false)), Nth(3, Busy())), 6)
-	if want := []string{"2 GET", "3 GET"}; len(got) != 2 || got[0] != "2 PUT reset applied" || got[1] != "3 GET 429 not applied" {
+	if want := []string{"2 PUT reset applied", "3 GET 429 not applied"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
