@@ -77,6 +77,7 @@ rig-stop: ## stop the servers of this checkout
 	@rig/kafka stop --all
 	@rig/s3 stop --all
 	@rig/registry stop --all
+	@rig/rest stop --all
 	@rig/gcs stop --all
 	@rig/azure stop --all
 

@@ -248,6 +248,9 @@ func (l *pipeline) probe(ctx context.Context, to outlet) (string, error) {
 		return "files can be written, read and removed in " + place + ", and conditional writes work", to.Probe(ctx)
 	case sink:
 		place, err := to.Probe(ctx, l.catalogOptions())
+		if err == nil && place == "" {
+			return "only the catalog knows where the files of " + to.TableName() + " go, and tells once its namespace is there; the first run makes it", nil
+		}
 		return "files can be written, read and removed in " + place, err
 	}
 	return "", fmt.Errorf("%s cannot be tried out", place)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ type pipeline struct {
 // connect opens what the parts need: the broker, the catalog, the store. Each answers or fails within seconds.
 // After an error the pipeline has what was opened before it, and is to be closed as well.
 func connect(ctx context.Context, j *job.Job, parts job.Part) (*pipeline, error) {
-	p := &pipeline{job: j, budget: newBudget(j.Memory, cores(), j.Sink.Place()).withLetters(j),
+	p := &pipeline{job: j, budget: newBudget(j.Memory, cores(), cmp.Or(j.Sink.Place(), j.Sink.Iceberg.Catalog.URI)).withLetters(j),
 		runID: uuid.Must(uuid.NewV7()).String()} // sorts by time: the newest record of a run is the last
 	if err := sourceOptions(j).Validate(); parts&job.ForSource != 0 && err != nil {
 		return p, &usage{fmt.Errorf("source: %w", err), "nothing was touched"}
@@ -238,7 +239,9 @@ func readable(j *job.Job) error {
 	if j.Sink.IsFolder() {
 		check("sink.parquet.path", job.Folder(j.Sink.Parquet.Path))
 	} else {
-		check("sink.iceberg.catalog.warehouse", j.Sink.Iceberg.Catalog.Warehouse)
+		if !j.Sink.Iceberg.Catalog.IsNamed() {
+			check("sink.iceberg.catalog.warehouse", j.Sink.Iceberg.Catalog.Warehouse)
+		}
 		check("sink.iceberg.table", j.Sink.Iceberg.Table)
 	}
 	if j.Value.DeadLetterPath != "" {

@@ -9,7 +9,7 @@ import (
 const checkpointFolder = "_checkpoints"
 
 // fileProperties are the client properties that name a file.
-var fileProperties = []string{"ssl.truststore.location", "ssl.keystore.location"}
+var fileProperties = []string{"ssl.truststore.location", "ssl.keystore.location", "ssl.cabundle", "ssl.client.cert", "ssl.client.key"}
 
 // derive settles what follows from other keys: which of several exclusive ones counts, absolute paths, and values that
 // nobody set.
@@ -27,12 +27,15 @@ func (l *loading) derive() {
 	}
 	catalog := &j.Sink.Iceberg.Catalog
 	l.makeAbsolute(checkpointPath, &j.Checkpoint)
-	l.makeAbsolute(warehousePath, &catalog.Warehouse)
+	if !catalog.IsNamed() {
+		l.makeAbsolute(warehousePath, &catalog.Warehouse)
+	}
 	l.makeAbsolute(parquetPath, &j.Sink.Parquet.Path)
 	l.makeAbsolute(deadFolderPath, &j.Value.DeadLetterPath)
 	l.makeAbsolute(catalogURIPath, &catalog.URI)
 	l.makeFilesAbsolute(kafkaPath, j.Source.Kafka)
 	l.makeFilesAbsolute(registryPath, j.Registry)
+	l.makeFilesAbsolute(catalogPropsPath, catalog.Properties)
 
 	l.deriveSchemas()
 
@@ -42,9 +45,9 @@ func (l *loading) derive() {
 	if l.isTouched(leasePath) && !l.isTouched(waitPath) {
 		j.Run.Wait, j.origins[waitPath] = j.Run.Lease, Origin{Layer: Derived, Name: leasePath}
 	}
-	place, placePath := catalog.Warehouse, warehousePath
+	place, placePath := j.Sink.Place(), warehousePath
 	if j.Sink.IsFolder() {
-		place, placePath = j.Sink.Parquet.Path, parquetPath
+		placePath = parquetPath
 	}
 	local := place != "" && isLocal(place)
 	if local && !j.Sink.IsFolder() && catalog.Type == "sql" && !l.isTouched(catalogURIPath) {

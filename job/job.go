@@ -153,8 +153,13 @@ func (s *Sink) Name() string {
 	return s.Iceberg.Table
 }
 
-// Place is where the files go: the warehouse, or the folder.
-func (s *Sink) Place() string { return cmp.Or(s.Parquet.Path, s.Iceberg.Catalog.Warehouse) }
+// Place is where the files go: the folder, or the warehouse; empty where only the catalog knows.
+func (s *Sink) Place() string {
+	if s.Parquet.Path == "" && s.Iceberg.Catalog.IsNamed() {
+		return ""
+	}
+	return cmp.Or(s.Parquet.Path, s.Iceberg.Catalog.Warehouse)
+}
 
 // TargetFileSize is the size that data files aim at, in bytes.
 func (s *Sink) TargetFileSize() int64 {
@@ -201,11 +206,12 @@ type Iceberg struct {
 
 // Catalog is an Iceberg catalog.
 type Catalog struct {
-	// Type is sql or hadoop.
+	// Type is sql, hadoop or rest.
 	Type string
-	// URI is the absolute path of the SQLite database of a sql catalog; empty for hadoop.
+	// URI is the absolute path of the SQLite database of a sql catalog, or the address of a rest catalog; empty for hadoop.
 	URI string
-	// Warehouse is an absolute path of a local folder, or an s3 URL.
+	// Warehouse is an absolute path of a local folder, or a URL such as s3://bucket/folder; of a rest catalog a name or a
+	// location that the server knows, or empty.
 	Warehouse string
 	// Name is what a sql catalog files its tables under.
 	Name string

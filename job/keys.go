@@ -234,23 +234,23 @@ var keys = []*Key{
 		Doc: "A topic for such records instead, in the cluster that is read; created if it is not there and the cluster allows it. Each is there at least once, not exactly once as in a table: " +
 			"docs/formats.md says what that means and which headers it has. A topic that the query reads is refused."}),
 
-	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop"), Key{
-		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop"}, Flag: "catalog-type",
-		Doc: "`sql` keeps the catalog in a SQLite database, `hadoop` in the folders of a local warehouse."}),
-	key(catalogURIPath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.URI }, sqliteFile, Key{
+	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop", restType), Key{
+		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop", restType}, Flag: "catalog-type",
+		Doc: "`sql` keeps the catalog in a SQLite database, `hadoop` in the folders of a local warehouse, `rest` is a server that speaks Iceberg's REST protocol. [Catalogs](catalogs.md) tells more."}),
+	key(catalogURIPath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.URI }, catalogAddress, Key{
 		Class: Free, Flag: "catalog-uri", also: []string{"url"},
-		Brief: "The database of a sql catalog; without one catalog.db in a local warehouse; needed beside a remote one",
-		Doc:   "The database of a `sql` catalog. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given."}),
+		Brief: "The database of a sql catalog, without which it is catalog.db in a local warehouse; or the address of a rest catalog",
+		Doc:   "The database of a `sql` catalog. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given. Of a `rest` catalog it is the server's address, to which `/v1/config` is added."}),
 	key(warehousePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Warehouse }, location("s3", "s3a", "gs", "abfss", "abfs", "wasbs", "wasb", "mem"), Key{
 		Class: Free, Flag: "warehouse", Needs: ForSink,
 		Brief: "Where new tables are created: a local folder, or s3://, gs:// or abfss://",
-		Doc:   "Where new tables are created: a local folder, or a folder in a bucket of S3 (`s3://`), Google Cloud Storage (`gs://`) or Azure (`abfss://container@account.dfs.core.windows.net/folder`). [Stores](stores.md) has an example of each. An existing table stays where it is, and is recognised by its UUID."}),
+		Doc:   "Where new tables are created: a local folder, or a folder in a bucket of S3 (`s3://`), Google Cloud Storage (`gs://`) or Azure (`abfss://container@account.dfs.core.windows.net/folder`). [Stores](stores.md) has an example of each. Of a `rest` catalog it is a name or a location that the server knows, and may be left out. An existing table stays where it is, and is recognised by its UUID."}),
 	key("sink.iceberg.catalog.name", func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Name }, queryName, Key{
 		Class: Free, Default: "default", Flag: "catalog-name",
 		Doc: "The name that a `sql` catalog files its tables under. Other programs find them under the same name only."}),
 	properties(catalogPropsPath, func(j *Job) *Properties { return &j.Sink.Iceberg.Catalog.Properties }, Key{
 		Class: Free,
-		Doc:   "Properties of the catalog and of the store under it, by Iceberg's names, such as `s3.endpoint` and `s3.region`."}),
+		Doc:   "Properties of the catalog and of the store under it, by Iceberg's names, such as `s3.endpoint` and `s3.region`. Secrets among them come from a variable or `${file:…}`."}),
 	key(tablePath, func(j *Job) *string { return &j.Sink.Iceberg.Table }, tableName, Key{
 		Class: NewQuery, Flag: "table", Needs: ForSink, also: []string{"tableName"},
 		Brief: "The table with its namespace, such as sales.orders; created if it is not there",

@@ -95,8 +95,8 @@ func namesContainer(u *url.URL) bool {
 	return !password && slices.Contains([]string{"abfss", "abfs", "wasbs", "wasb"}, u.Scheme)
 }
 
-// sqliteFile is the database of a sql catalog: a path, or a URL as SQLAlchemy and PyIceberg write it.
-var sqliteFile = words("location", "the path of a SQLite database, or sqlite:////path", func(s string) (string, error) {
+// sqlitePath is the database of a sql catalog: a path, or a URL as SQLAlchemy and PyIceberg write it.
+func sqlitePath(s string) (string, error) {
 	m := urlScheme.FindStringSubmatch(s)
 	switch {
 	case strings.TrimSpace(s) == "":
@@ -114,7 +114,7 @@ var sqliteFile = words("location", "the path of a SQLite database, or sqlite:///
 		return "", fmt.Errorf("is no SQLite database")
 	}
 	return path, checkPath(path)
-})
+}
 
 // isLocal says whether a location is a folder of this machine.
 func isLocal(location string) bool { return !urlScheme.MatchString(location) }

@@ -15,7 +15,7 @@ import (
 func (l *loading) check() {
 	l.checkClients() // first: what is misspelt there is not missing
 	for _, k := range keys {
-		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) && !(k.Needs == ForSink && l.wantsFolder()) {
+		if k.Needs&l.in.Needs != 0 && l.isMissing(k.Path) && !(k.Needs == ForSink && l.wantsFolder()) && !(k.Path == warehousePath && l.job.Sink.Iceberg.Catalog.IsNamed()) {
 			l.missing(k)
 		}
 	}
@@ -256,6 +256,7 @@ func (l *loading) checkCatalog() {
 	catalog := &l.job.Sink.Iceberg.Catalog
 	remote := catalog.Warehouse != "" && !isLocal(catalog.Warehouse)
 	uri := l.touched[catalogURIPath]
+	l.checkREST()
 	switch {
 	case catalog.Type == "hadoop" && uri.Layer != Unset:
 		l.report(uri, catalogURIPath, "does not go with the catalog type hadoop, which has the warehouse alone")
@@ -278,7 +279,7 @@ func (l *loading) checkCheckpoint() {
 		l.checkBesideFiles(Folder(l.job.Sink.Parquet.Path), Folder(checkpoint))
 		return
 	}
-	if warehouse == "" || checkpoint == "" {
+	if warehouse == "" || checkpoint == "" || iceberg.Catalog.IsNamed() {
 		return
 	}
 	at := l.job.origins[checkpointPath]

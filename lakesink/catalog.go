@@ -23,12 +23,14 @@ import (
 
 // CatalogOptions say where tables are registered and where new ones live.
 type CatalogOptions struct {
-	// Type is "sql" (an SQLite file) or "hadoop" (a local folder that is its own catalog).
+	// Type is "sql" (an SQLite file), "hadoop" (a local folder that is its own catalog) or "rest" (a server of Iceberg's REST
+	// protocol).
 	Type string
 	// URI is the catalog's address: for sql the path of the database, plain or with sqlite: or file: before it. If they
-	// are missing, the file and its folder are made with the first table. A hadoop catalog has none.
+	// are missing, the file and its folder are made with the first table. A hadoop catalog has none. For rest https://host/path.
 	URI string
-	// Warehouse is the folder or bucket that new tables are put into: a path, file:// or s3://bucket/prefix.
+	// Warehouse is the folder or bucket that new tables are put into: a path, file:// or s3://bucket/prefix. For rest it is a
+	// name or a location that the server knows, or empty.
 	Warehouse string
 	// Name is stored with every table of a sql catalog; other engines must use the same. The default is "default".
 	Name string
@@ -50,7 +52,11 @@ func (o CatalogOptions) String() string {
 var openers = map[string]func(context.Context, CatalogOptions) (catalog.Catalog, error){
 	"sql":    openSQL,
 	"hadoop": openHadoop,
+	"rest":   openREST,
 }
+
+// byName are the types whose warehouse may be a name that the server knows, or none.
+var byName = map[string]bool{"rest": true}
 
 // OpenCatalog connects to a catalog. What is missing or forbidden is a NotSetUp fault. Close the result, which is a
 // catalog.Closer, when done.
@@ -60,11 +66,14 @@ func OpenCatalog(ctx context.Context, o CatalogOptions) (catalog.Catalog, error)
 		return nil, notSetUp(fmt.Sprintf("there is no catalog of type %q", o.Type),
 			"choose one of: "+strings.Join(slices.Sorted(maps.Keys(openers)), ", "), nil)
 	}
-	if o.Warehouse == "" {
-		return nil, notSetUp("the catalog has no warehouse", "say where new tables are to live: a folder, or s3://bucket/prefix", nil)
-	}
 	if o.Name == "" {
 		o.Name = "default"
+	}
+	if byName[o.Type] {
+		return open(ctx, o)
+	}
+	if o.Warehouse == "" {
+		return nil, notSetUp("the catalog has no warehouse", "say where new tables are to live: a folder, or s3://bucket/prefix", nil)
 	}
 	if err := Readable(o.Warehouse); err != nil {
 		return nil, notSetUp("the warehouse cannot be there", "choose another folder for the warehouse", err)

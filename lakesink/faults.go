@@ -106,6 +106,9 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 		class, hint = sqliteMeaning(db.Code())
 		return class, hint, hint != ""
 	}
+	if class, hint, ok = restMeaning(err); ok {
+		return class, hint, true
+	}
 	if class, hint, ok = cloudMeaning(err); ok {
 		return class, hint, true
 	}

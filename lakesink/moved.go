@@ -19,6 +19,8 @@ import (
 func CheckMoved(tableUUID, was, is string) (remark string, err error) {
 	old, now := placesOf(was), placesOf(is)
 	switch {
+	case onServer(was):
+		return fmt.Sprintf("the table was in %s and is in %s now: it is the same one, by its UUID", was, is), nil
 	case len(old) == 0:
 		return fmt.Sprintf("the table was in %s and is in %s now; the old catalog is gone", was, is), nil
 	case samePlace(old, now):
@@ -27,6 +29,13 @@ func CheckMoved(tableUUID, was, is string) (remark string, err error) {
 	return "", &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("two catalogs, %s and %s, claim the table with UUID %s: a copied folder is not a copied table, its files are addressed by absolute paths", was, is, tableUUID),
 		Hint:    "use a warehouse and a checkpoint of its own to try things out; to move a catalog for good, remove or rename the old database: " + old[0].path}
+}
+
+// onServer says that the words are of a catalog that is no file of this machine: whether it still has the table cannot be seen
+// from here, and servers are given other names.
+func onServer(description string) bool {
+	words := strings.Fields(description)
+	return len(words) > 1 && words[0] == "iceberg" && words[1] == "rest"
 }
 
 // place is a file or folder that stands for a catalog, or for a table in one without a database.

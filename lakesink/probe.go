@@ -15,11 +15,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
 	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/batch"
+	"sluice/lakesink/restcatalog"
 )
 
 const (
@@ -31,7 +33,8 @@ const (
 )
 
 // Probe finds out whether files can be written, read and removed where the table is, or where the options would put it:
-// a small file is, and nothing is left, folders neither. It returns the place. What is missing or forbidden is a
+// a small file is, and nothing is left, folders neither. It returns the place, which is empty where only the catalog knows it
+// and does not tell before the namespace is there. What is missing or forbidden is a
 // NotSetUp fault. If it is not known whether the file was written, or it cannot be removed, the error names it.
 func (i *Iceberg) Probe(ctx context.Context, o CatalogOptions) (place string, err error) {
 	ctx, cancel := i.soon(ctx)
@@ -39,6 +42,9 @@ func (i *Iceberg) Probe(ctx context.Context, o CatalogOptions) (place string, er
 	folders, open, err := i.writes(ctx, o)
 	if err != nil {
 		return "", explain(fmt.Sprintf("find out where the files of table %s go", i.TableName()), late(ctx, err))
+	}
+	if len(folders) == 0 {
+		return "", nil
 	}
 	for _, folder := range folders {
 		p := &probe{folder: folder, open: open, answer: i.options.Answer}
@@ -60,8 +66,24 @@ func (i *Iceberg) writes(ctx context.Context, o CatalogOptions) ([]string, openF
 	if !isMissing(err) {
 		return nil, nil, err
 	}
+	if server, ok := i.catalog.(*restcatalog.Catalog); ok {
+		return i.staged(ctx, server)
+	}
 	folder, err := i.wouldBe(ctx, o)
 	return []string{folder}, func(ctx context.Context) (iceio.IO, error) { return iceio.LoadFS(ctx, o.Properties, folder) }, err
+}
+
+// staged asks a server where it would put the table, which it is not made by.
+func (i *Iceberg) staged(ctx context.Context, server *restcatalog.Catalog) ([]string, openFS, error) {
+	schema := iceberg.NewSchema(0, iceberg.NestedField{ID: 1, Name: "probe", Type: iceberg.PrimitiveTypes.String})
+	t, err := server.Stage(ctx, i.table, schema, catalog.WithProperties(i.tableProperties()))
+	switch {
+	case isMissing(err):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return foldersOf(t), t.FS, nil
 }
 
 // foldersOf is a table's location, and those that its properties name elsewhere.

@@ -46,6 +46,9 @@ func openBucket(ctx context.Context, address *url.URL, properties map[string]str
 		}
 		config.HTTPClient = answer.Whole(client.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerWithin }).WithTimeout(requestWithin))
 		config.Retryer = func() aws.Retryer { return answer.Retryer(retry.DefaultMaxAttempts, retry.DefaultMaxBackoff) }
+		if loan := loanIn(ctx); loan != nil {
+			properties = borrow(config, loan, properties)
+		}
 		config.Credentials = answer.Credentials(config.Credentials)
 		ctx = utils.WithAwsConfig(ctx, config)
 	}

@@ -36,9 +36,12 @@ func openGoogle(ctx context.Context, address *url.URL, properties map[string]str
 	if endpoint == "" {
 		endpoint = properties[iceio.GCSEndpoint]
 	}
-	bucket := objectstore.OpenGCS(objectstore.GCS{Bucket: address.Host, Endpoint: strings.TrimSuffix(strings.TrimRight(endpoint, "/"), "/storage/v1"), Anonymous: properties[iceio.GCSNoAuth] == "true",
-		Token: properties[iceio.GCSOAuthToken], KeyFile: properties[iceio.GCSKeyPath], KeyJSON: properties[iceio.GCSJSONKey]})
-	return &storeFS{ctx: ctx, store: bucket, root: address.Host}, nil
+	options := objectstore.GCS{Bucket: address.Host, Endpoint: strings.TrimSuffix(strings.TrimRight(endpoint, "/"), "/storage/v1"), Anonymous: properties[iceio.GCSNoAuth] == "true",
+		Token: properties[iceio.GCSOAuthToken], KeyFile: properties[iceio.GCSKeyPath], KeyJSON: properties[iceio.GCSJSONKey]}
+	if loan := loanIn(ctx); loan != nil && options.Token != "" {
+		options.TokenFrom = lentValue(loan, iceio.GCSOAuthToken)
+	}
+	return &storeFS{ctx: ctx, store: objectstore.OpenGCS(options), root: address.Host}, nil
 }
 
 // openAzure reads Iceberg's properties of Azure; what they lack comes from the environment.
@@ -54,7 +57,14 @@ func openAzure(ctx context.Context, address *url.URL, properties map[string]stri
 	if name := properties[iceio.ADLSSharedKeyAccountName]; name == o.Account {
 		o.Key = properties[iceio.ADLSSharedKeyAccountKey]
 	}
-	o.SAS = properties[iceio.ADLSSasTokenPrefix+address.Host]
+	for _, key := range []string{iceio.ADLSSasTokenPrefix + o.Account, iceio.ADLSSasTokenPrefix + address.Host} {
+		if sas := properties[key]; sas != "" {
+			o.SAS = sas
+			if loan := loanIn(ctx); loan != nil {
+				o.SASFrom = lentValue(loan, key)
+			}
+		}
+	}
 	o.ConnectionString = properties[iceio.ADLSConnectionStringPrefix+o.Account]
 	o.ManagedIdentity, o.ClientID = properties[iceio.ADLSManagedIdentityEnabled] == "true", properties[iceio.ADLSClientID]
 	bucket, err := objectstore.OpenAzure(o)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -34,6 +35,8 @@ type Azure struct {
 	// Key is the account's, SAS a shared access signature, ConnectionString what the portal shows. Without any of them the
 	// default chain counts: environment (AZURE_CLIENT_ID, …), workload identity, managed identity, az login.
 	Key, SAS, ConnectionString string
+	// SASFrom gives the signature of each request instead, where signatures are lent and end.
+	SASFrom func(context.Context) (string, error)
 	// ManagedIdentity is used alone, with ClientID if there are several.
 	ManagedIdentity bool
 	ClientID        string
@@ -49,7 +52,7 @@ func (o Azure) withEnvironment() Azure {
 	o.Domain = cmp.Or(o.Domain, os.Getenv("AZURE_STORAGE_DOMAIN"), azureDomain)
 	o.Protocol = cmp.Or(o.Protocol, os.Getenv("AZURE_STORAGE_PROTOCOL"), "https")
 	o.Emulator = o.Emulator || os.Getenv("AZURE_STORAGE_IS_LOCAL_EMULATOR") == "true" || isLoopback(o.Domain)
-	if o.Key+o.SAS+o.ConnectionString != "" || o.ManagedIdentity {
+	if o.Key+o.SAS+o.ConnectionString != "" || o.ManagedIdentity || o.SASFrom != nil {
 		return o
 	}
 	if account == "" || account == o.Account {
@@ -127,6 +130,9 @@ func (o Azure) client() (*container.Client, error) {
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: newHTTP(),
 		Retry: policy.RetryOptions{MaxRetries: 3, RetryDelay: 100 * time.Millisecond, MaxRetryDelay: time.Second}, Telemetry: policy.TelemetryOptions{Disabled: true}}}
 	switch {
+	case o.SASFrom != nil:
+		options.PerRetryPolicies = append(options.PerRetryPolicies, lentSAS(o.SASFrom))
+		return container.NewClientWithNoCredential(o.address(), options)
 	case o.ConnectionString != "":
 		return container.NewClientFromConnectionString(o.ConnectionString, o.Container, options)
 	case o.Key != "":
@@ -139,6 +145,20 @@ func (o Azure) client() (*container.Client, error) {
 		return container.NewClientWithNoCredential(o.address()+"?"+strings.TrimPrefix(o.SAS, "?"), options)
 	}
 	return container.NewClient(o.address(), &identity{open: sync.OnceValues(o.identity)}, options)
+}
+
+// lentSAS signs each attempt of a request with the signature of that moment.
+type lentSAS func(context.Context) (string, error)
+
+// Do is policy.Policy's.
+func (l lentSAS) Do(r *policy.Request) (*http.Response, error) {
+	sas, err := l(r.Raw().Context())
+	if err != nil {
+		return nil, answer.WithoutCredentials(err)
+	}
+	u := r.Raw().URL
+	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+strings.TrimPrefix(sas, "?"), "&")
+	return r.Next()
 }
 
 // identity finds who we are when the first token is needed: that may ask other servers.

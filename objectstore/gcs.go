@@ -31,6 +31,8 @@ type GCS struct {
 	// them Application Default Credentials count: GOOGLE_APPLICATION_CREDENTIALS, what gcloud has stored, or the metadata server
 	// of the machine.
 	Token, KeyFile, KeyJSON string
+	// TokenFrom gives the token of each request instead, where tokens are lent and end.
+	TokenFrom func(context.Context) (string, error)
 }
 
 const (
@@ -75,6 +77,9 @@ func newHTTP() *http.Client {
 
 // tokensOf finds credentials when the first token is needed.
 func tokensOf(o GCS) func(ctx context.Context) (string, error) {
+	if o.TokenFrom != nil {
+		return o.TokenFrom
+	}
 	if o.Token != "" {
 		return func(context.Context) (string, error) { return o.Token, nil }
 	}

@@ -24,6 +24,11 @@ import (
 // written makes db.orders in the catalog, two commits of ten rows each, and returns its rows and its folder.
 func written(t *testing.T, c catalog.Catalog) ([]Row, string) {
 	t.Helper()
+	return writtenIn(t, c, "db")
+}
+
+func writtenIn(t *testing.T, c catalog.Catalog, namespace string) ([]Row, string) {
+	t.Helper()
 	ctx := context.Background()
 	schema := iceberg.NewSchema(0,
 		iceberg.NestedField{ID: 1, Name: "key", Type: iceberg.PrimitiveTypes.Binary},
@@ -31,10 +36,10 @@ func written(t *testing.T, c catalog.Catalog) ([]Row, string) {
 		iceberg.NestedField{ID: 3, Name: "topic", Type: iceberg.PrimitiveTypes.String, Required: true},
 		iceberg.NestedField{ID: 4, Name: "partition", Type: iceberg.PrimitiveTypes.Int32, Required: true},
 		iceberg.NestedField{ID: 5, Name: "offset", Type: iceberg.PrimitiveTypes.Int64, Required: true})
-	if err := c.CreateNamespace(ctx, catalog.ToIdentifier("db"), nil); err != nil {
+	if err := c.CreateNamespace(ctx, catalog.ToIdentifier(namespace), nil); err != nil {
 		t.Fatal(err)
 	}
-	tbl, err := c.CreateTable(ctx, catalog.ToIdentifier("db.orders"), schema,
+	tbl, err := c.CreateTable(ctx, catalog.ToIdentifier(namespace+".orders"), schema,
 		catalog.WithProperties(iceberg.Properties{"write.metadata.compression-codec": "gzip"}))
 	if err != nil {
 		t.Fatal(err)

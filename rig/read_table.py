@@ -2,9 +2,10 @@
 
     rig/python rig/read_table.py --catalog-db catalog.db --table db.orders
     rig/python rig/read_table.py --metadata warehouse/db/orders            (the table's folder, or one metadata file)
+    rig/python rig/read_table.py --rest http://127.0.0.1:29250 --table db.orders
 
 DuckDB reads with its own iceberg extension (iceberg_scan), PyIceberg through its SQL catalog or, for a folder, as a static
-table. S3 is reached with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL_S3.
+table; with --rest each asks the REST catalog itself. S3 is reached with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL_S3.
 
 For each engine: count, distinct (topic, partition, offset), and sha256, a digest over all rows that rig.Digest in Go also
 computes. For each --filter: how many rows a scan with the filter pushed down returned ("filtered"), and how many of a full
@@ -28,6 +29,7 @@ import urllib.parse
 import duckdb
 import pyarrow
 import pyiceberg
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable
 
@@ -40,15 +42,16 @@ def arguments():
     parser.add_argument("--metadata", help="a metadata file, or the folder of a table of a hadoop catalog")
     parser.add_argument("--catalog-db", help="the SQLite file of a SQL catalog")
     parser.add_argument("--catalog-name", default="default", help="the name that the catalog's rows carry (default %(default)s)")
-    parser.add_argument("--table", help="namespace.table in the SQL catalog")
+    parser.add_argument("--rest", help="the URI of a REST catalog")
+    parser.add_argument("--table", help="namespace.table in the SQL or REST catalog")
     parser.add_argument("--engine", choices=["duckdb", "pyiceberg"], action="append", help="read with this one only; repeatable")
     parser.add_argument("--filter", action="append", default=[], help="count the rows that pass; repeatable")
     parser.add_argument("--columns", help="columns of the digest, after the record's place (default: key and value if there)")
     options = parser.parse_args()
-    if bool(options.metadata) == bool(options.catalog_db):
-        parser.error("give either --metadata or --catalog-db")
-    if options.catalog_db and not options.table:
-        parser.error("--catalog-db needs --table")
+    if [options.metadata, options.catalog_db, options.rest].count(None) != 2:
+        parser.error("give one of --metadata, --catalog-db and --rest")
+    if not options.metadata and not options.table:
+        parser.error("--catalog-db and --rest need --table")
     return options
 
 
@@ -83,6 +86,8 @@ def load(options):
     properties = file_io_properties()
     if options.metadata:
         return StaticTable.from_metadata(newest_metadata(options.metadata), properties)
+    if options.rest:
+        return RestCatalog("rest", uri=options.rest, **properties).load_table(options.table)
     if not os.path.isfile(options.catalog_db):
         sys.exit(f"read_table: there is no catalog file {options.catalog_db}")
     uri = "sqlite:///" + os.path.abspath(options.catalog_db)
@@ -193,9 +198,13 @@ def needed(names, columns, filters):
     return columns + sorted(used - set(columns))
 
 
-def read_with_duckdb(table, columns, filters):
+def read_with_duckdb(table, columns, filters, rest=None):
     connection = connect()
     scan = f"iceberg_scan({literal(table.metadata_location)})"
+    if rest:
+        connection.execute(f"ATTACH '' AS lake (TYPE iceberg, ENDPOINT {literal(rest)}, AUTHORIZATION_TYPE 'none')")
+        *namespace, name = table.name()
+        scan = ".".join(f'"{part}"' for part in ("lake", ".".join(namespace), name))
     names = [field.name for field in table.schema().fields]
     rows = connection.sql(f"SELECT {names_list(needed(names, columns, filters))} FROM {scan}").to_arrow_table()
 
@@ -205,7 +214,7 @@ def read_with_duckdb(table, columns, filters):
     return rows, filtered
 
 
-def read_with_pyiceberg(table, columns, filters):
+def read_with_pyiceberg(table, columns, filters, rest=None):
     names = [field.name for field in table.schema().fields]
     rows = table.scan(selected_fields=tuple(needed(names, columns, filters))).to_arrow()
     files = len(list(table.scan().plan_files()))
@@ -238,11 +247,11 @@ def main():
     }
     for engine in options.engine or list(ENGINES):
         read, how, version = ENGINES[engine]
-        rows, filtered = read(table, place + rest, list(filters.values()))
+        rows, filtered = read(table, place + rest, list(filters.values()), options.rest)
         chosen = rows.select(place + rest)
         result["engines"][engine] = {
             "version": version,
-            "reads": how,
+            "reads": "rest" if options.rest else how,
             "count": rows.num_rows,
             "distinct": distinct(chosen),
             "sha256": digest(chosen),
