@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +64,26 @@ var storeBlows = []blow{
 	killing(true),
 }
 
+// catalogBlows are those of a REST catalog.
+var catalogBlows = []blow{
+	always(faultproxy.Reset(false), 0),
+	always(faultproxy.Reset(true), 0),
+	always(faultproxy.Status(http.StatusInternalServerError, false), 0),
+	always(faultproxy.Status(http.StatusInternalServerError, true), 0),
+	always(faultproxy.Status(http.StatusBadGateway, true), 0),
+	always(faultproxy.Status(http.StatusServiceUnavailable, false), 0),
+	always(faultproxy.Status(http.StatusGatewayTimeout, true), 0),
+	always(faultproxy.Busy(), 0),
+	always(faultproxy.CommitConflict(false), 0),
+	always(faultproxy.CommitConflict(true), 0),
+	always(faultproxy.CutAnswer(), 0),
+	always(faultproxy.CutRequest(), 0),
+	always(faultproxy.Expired(), 10),
+	always(faultproxy.Status(419, false), 10),
+	killing(false),
+	killing(true),
+}
+
 // sampled is how many requests of a run are struck by each blow without -full.
 const sampled = 1
 
@@ -75,13 +94,55 @@ func TestARunStruckAtAnyRequestToS3LosesAndDoublesNothing(t *testing.T) {
 	seed := seed(t)
 	bucket := rig.S3(t)
 	rig.Python(t)
-	whole := (&sweep{bucket: bucket, folder: "whole", catalog: filepath.Join(t.TempDir(), "catalog.db")}).whole(t)
+	dir := t.TempDir()
+	catalog := func(s *sweep) string { return filepath.Join(dir, s.id+".db") }
+	sweepAll(t, seed, storeBlows, ground{target: bucket.Endpoint, dialect: faultproxy.S3, catalog: catalog, namespace: "sales",
+		place: func(s *sweep, p *pipeline, folder string) *pipeline {
+			return p.inBucket(bucket, folder).with("--catalog-uri", catalog(s), "--warehouse", bucket.Folder+"/lake"+s.id)
+		},
+		through: func(proxy *faultproxy.Proxy, p *pipeline) (*pipeline, []string) {
+			return p, []string{"AWS_ENDPOINT_URL_S3=" + proxy.URL, "AWS_S3_ENDPOINT=" + proxy.URL}
+		}})
+}
+
+// The same at each request to a real REST catalog. A commit that is not answered as one would wish is looked for in the
+// table: it ends well, however the answer was spoiled.
+func TestARunStruckAtAnyRequestToARESTCatalogLosesAndDoublesNothing(t *testing.T) {
+	seed := seed(t)
+	c := rig.REST(t)
+	rig.Python(t)
+	sweepAll(t, seed, catalogBlows, ground{target: c.URI, dialect: faultproxy.Iceberg, catalog: func(*sweep) string { return c.URI + "#" + c.Namespace }, namespace: c.Namespace,
+		place: func(_ *sweep, p *pipeline, folder string) *pipeline {
+			return p.without("--warehouse").with("--catalog-type", "rest", "--checkpoint", c.Bucket.Folder+"/"+folder+"/state")
+		},
+		through: func(proxy *faultproxy.Proxy, p *pipeline) (*pipeline, []string) {
+			return p.with("--catalog-uri", proxy.URL), nil
+		}})
+}
+
+// ground is what a run is struck on.
+type ground struct {
+	// target is the server that fails, and dialect how it words that.
+	target  string
+	dialect faultproxy.Dialect
+	// place makes a pipeline of its own for a case; catalog is the one that foreign engines find the tables of a sweep in, in a
+	// namespace.
+	place     func(s *sweep, p *pipeline, folder string) *pipeline
+	catalog   func(s *sweep) string
+	namespace string
+	// through leads a pipeline through a proxy, by its flags or by its environment.
+	through func(*faultproxy.Proxy, *pipeline) (*pipeline, []string)
+}
+
+// sweepAll deals all blows, then has foreign engines count.
+func sweepAll(t *testing.T, seed uint64, blows []blow, g ground) {
+	t.Helper()
+	whole := (&sweep{ground: g, id: "whole"}).whole(t)
 	t.Logf("a whole run has %d requests", len(whole))
 	var sweeps []*sweep
-	dir := t.TempDir()
 	t.Run("blows", func(t *testing.T) {
-		for i, b := range storeBlows {
-			s := &sweep{blow: b, bucket: bucket, folder: fmt.Sprint(i), catalog: filepath.Join(dir, fmt.Sprint(i)+".db"), codes: map[int]int{}}
+		for i, b := range blows {
+			s := &sweep{ground: g, blow: b, id: fmt.Sprint(i), codes: map[int]int{}}
 			sweeps = append(sweeps, s)
 			t.Run(b.name, func(t *testing.T) {
 				t.Parallel()
@@ -92,14 +153,13 @@ func TestARunStruckAtAnyRequestToS3LosesAndDoublesNothing(t *testing.T) {
 	countStruck(t, sweeps)
 }
 
-// sweep is one blow, dealt to one run after the other. Each case is a query of its own, in a table of its own of one catalog.
+// sweep is one blow, dealt to one run after the other. Each case is a query of its own, in a table of its own.
 type sweep struct {
-	blow    blow
-	bucket  rig.Bucket
-	folder  string
-	catalog string
-	cases   []string
-	codes   map[int]int
+	ground
+	blow  blow
+	id    string
+	cases []string
+	codes map[int]int
 }
 
 // sweep strikes every request of a run that the blow fits, or some that are drawn of those that a whole run has.
@@ -132,10 +192,11 @@ const struckRecords, lateRecords = 12, 2
 func (s *sweep) strike(t *testing.T, n int) (met bool) {
 	t.Run(fmt.Sprint(n), func(t *testing.T) {
 		k := embedded(t, "orders")
-		name := fmt.Sprintf("case_%d_%d", len(s.cases), n)
-		p := s.pipeline(t, k, name)
 		k.fill(t, "orders", struckRecords/2, 0, 1)
-		strikes, o := s.run(t, p, n)
+		name := fmt.Sprintf("blow%s_case%d_%d", s.id, len(s.cases), n)
+		proxy := before(t, s.target, s.dialect)
+		p, o := s.run(t, k, name, proxy, n)
+		strikes := proxy.Dealt()
 		if met = len(strikes) > 0; !met && o.code == 0 {
 			return
 		}
@@ -144,6 +205,7 @@ func (s *sweep) strike(t *testing.T, n int) (met bool) {
 		if !slices.Contains(s.blow.codes, o.code) {
 			t.Errorf("%v: got exit code %d, want one of %v\n%s", strikes, o.code, s.blow.codes, o.stderr)
 		}
+		proxy.Follow(nil)
 		k.fill(t, "orders", lateRecords/2, 0, 1)
 		p.run(t).has("summary", "caughtUp", true)
 		p.exact(t, struckRecords+lateRecords)
@@ -151,32 +213,26 @@ func (s *sweep) strike(t *testing.T, n int) (met bool) {
 	return met
 }
 
-// pipeline is a query of its own.
-func (s *sweep) pipeline(t *testing.T, k *kafka, name string) *pipeline {
-	return newPipeline(t, k).inBucket(s.bucket, s.folder+"/"+name).with("--catalog-uri", s.catalog, "--warehouse", s.bucket.Folder+"/"+s.folder+"/lake",
-		"--table", "sales."+name, "--max-offsets-per-trigger", "4", "--min-partitions", "2")
-}
-
-// run is a run as a process, with the blow at the n-th request that it fits; 0 is none.
-func (s *sweep) run(t *testing.T, p *pipeline, n int) ([]faultproxy.Strike, *outcome) {
+// run is a run as a process, with the blow at the n-th request to the proxy that it fits. It returns the pipeline, for the
+// next one.
+func (s *sweep) run(t *testing.T, k *kafka, name string, proxy *faultproxy.Proxy, n int) (*pipeline, *outcome) {
 	t.Helper()
-	proxy := before(t, s.bucket.Endpoint, faultproxy.S3)
+	p := s.place(s, newPipeline(t, k), name).with("--table", s.namespace+"."+name, "--max-offsets-per-trigger", "4", "--min-partitions", "2")
+	p, environ := s.through(proxy, p)
+	struck := p
 	if s.blow.kills {
-		p = p.brief()
+		struck = p.brief()
 	}
-	r := prepared(t, program(t, p.args("run")...))
-	var starting sync.Mutex
+	r := prepared(t, program(t, struck.args("run")...))
+	started := make(chan struct{})
 	proxy.Follow(faultproxy.Nth(n, s.blow.fault(func() {
-		starting.Lock()
-		defer starting.Unlock()
+		<-started
 		_ = r.cmd.Process.Kill() // it may have ended just now
 	})))
-	r.cmd.Env = through(proxy)
-	starting.Lock()
+	r.cmd.Env = append(os.Environ(), environ...)
 	r.start()
-	starting.Unlock()
-	o := r.wait()
-	return proxy.Dealt(), o
+	close(started)
+	return p, r.wait()
 }
 
 // before is a proxy in front of a server, until the test ends.
@@ -190,11 +246,6 @@ func before(t *testing.T, target string, dialect faultproxy.Dialect) *faultproxy
 	return p
 }
 
-// through is the environment in which checkpoint and table find the S3 server behind a proxy.
-func through(p *faultproxy.Proxy) []string {
-	return append(os.Environ(), "AWS_ENDPOINT_URL_S3="+p.URL, "AWS_S3_ENDPOINT="+p.URL)
-}
-
 // whole lists the requests of a run that nothing happens to.
 func (s *sweep) whole(t *testing.T) (requests []faultproxy.Request) {
 	t.Helper()
@@ -206,7 +257,7 @@ func (s *sweep) whole(t *testing.T) (requests []faultproxy.Request) {
 	}
 	k := embedded(t, "orders")
 	k.fill(t, "orders", struckRecords/2, 0, 1)
-	if _, o := s.run(t, s.pipeline(t, k, "whole"), 1); o.code != 0 {
+	if _, o := s.run(t, k, "whole", before(t, s.target, s.dialect), 1); o.code != 0 {
 		t.Fatalf("got exit code %d\n%s", o.code, o.stderr)
 	}
 	return requests
@@ -218,12 +269,12 @@ func countStruck(t *testing.T, sweeps []*sweep) {
 	var catalogs []string
 	sweeps = slices.DeleteFunc(sweeps, func(s *sweep) bool { return len(s.cases) == 0 }) // -run chose others
 	for _, s := range sweeps {
-		catalogs = append(catalogs, s.catalog)
+		catalogs = append(catalogs, s.catalog(s))
 	}
 	for i, counts := range rig.CountTables(t, catalogs...) {
 		for _, name := range sweeps[i].cases {
 			want := rig.Counted{Rows: struckRecords + lateRecords, Records: struckRecords + lateRecords}
-			if got := counts["sales."+name]; got["duckdb"] != want || got["pyiceberg"] != want {
+			if got := counts[sweeps[i].namespace+"."+name]; got["duckdb"] != want || got["pyiceberg"] != want {
 				t.Errorf("%s, %s: foreign engines count %v, want %v", sweeps[i].blow.name, name, got, want)
 			}
 		}

@@ -1,7 +1,9 @@
-"""Count the rows of every table of some SQL catalogs with two foreign engines, DuckDB and PyIceberg, and print JSON:
+"""Count the rows of every table of some catalogs with two foreign engines, DuckDB and PyIceberg, and print JSON:
 
-    rig/python rig/count_tables.py CATALOG.DB...
+    rig/python rig/count_tables.py CATALOG...
     [{"sales.orders": {"duckdb": [14, 14], "pyiceberg": [14, 14]}}]
+
+A catalog is the SQLite file of a SQL catalog, or the address of a REST catalog with a namespace: http://host:port#sales.
 
 The first number of a pair is how many rows there are, the second how many different records (topic, partition, offset)
 they come from. S3 is reached as by rig/read_table.py.
@@ -11,6 +13,7 @@ import json
 import os
 import sys
 
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 
 import read_table
@@ -27,16 +30,25 @@ def count(table):
     return counts
 
 
-def count_all(file):
+def opened(place):
+    """A catalog and the namespaces to look into."""
+    properties = read_table.file_io_properties()
+    if place.startswith("http"):
+        uri, _, namespace = place.partition("#")
+        return RestCatalog("default", uri=uri, **properties), [namespace]
+    catalog = SqlCatalog("default", uri="sqlite:///" + os.path.abspath(place), init_catalog_tables="false", **properties)
+    return catalog, catalog.list_namespaces()
+
+
+def count_all(place):
     """What is in one catalog."""
-    uri = "sqlite:///" + os.path.abspath(file)
-    catalog = SqlCatalog("default", uri=uri, init_catalog_tables="false", **read_table.file_io_properties())
-    names = [".".join(name) for namespace in catalog.list_namespaces() for name in catalog.list_tables(namespace)]
+    catalog, namespaces = opened(place)
+    names = [".".join(name) for namespace in namespaces for name in catalog.list_tables(namespace)]
     return {name: count(catalog.load_table(name)) for name in sorted(names)}
 
 
 def main():
-    json.dump([count_all(file) for file in sys.argv[1:]], sys.stdout)
+    json.dump([count_all(place) for place in sys.argv[1:]], sys.stdout)
     print()
 
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -94,6 +95,14 @@ func Conflict() Fault {
 func RefusedThoughApplied() Fault {
 	fault := Status(http.StatusPreconditionFailed, true)
 	fault.Fits = conditional
+	return fault
+}
+
+// CommitConflict answers 409 to the commit of a table: it was not applied, or it was and the answer is to a
+// second request of whatever stands in between (https://github.com/redpanda-data/connect/issues/4591).
+func CommitConflict(applied bool) Fault {
+	fault := Status(http.StatusConflict, applied)
+	fault.Fits = func(r Request) bool { return r.Verb == http.MethodPost && strings.Contains(r.Object, "/tables/") }
 	return fault
 }
 

@@ -93,6 +93,7 @@ func TestEachFaultAnswersAsItSaysAndAppliesAsItSays(t *testing.T) {
 		{Status(504, false), "504 not applied", 504, "<h1>504 Gateway Timeout</h1>", false},
 		{Busy(), "429 not applied", 429, "<Code>TooManyRequests</Code>", false},
 		{Conflict(), "409 not applied", 409, "<Code>ConditionalRequestConflict</Code>", false},
+		{Status(409, true), "409 applied", 409, "<Code>ConditionalRequestConflict</Code>", true},
 		{RefusedThoughApplied(), "412 applied", 412, "<Code>PreconditionFailed</Code>", true},
 		{CutAnswer(), "answer cut", 200, "ten b", true},
 		{CutRequest(), "request cut", 0, "", false},
@@ -196,6 +197,9 @@ func TestNthCountsOnlyWhatTheFaultFits(t *testing.T) {
 	}
 	if got, want := followed(Nth(3, Reset(true)), 20), []string{"3 GET reset applied"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	if commit := CommitConflict(true); !commit.Fits(Request{Verb: "POST", Object: "/v1/namespaces/a/tables/b"}) || commit.Fits(Request{Verb: "POST", Object: "/v1/namespaces"}) || commit.Fits(Request{Verb: "GET", Object: "/v1/namespaces/a/tables/b"}) {
+		t.Error("a conflict of commits fits something else")
 	}
 	if got := followed(Nth(11, Conflict()), 20); got != nil {
 		t.Errorf("got %v after the last one", got)
