@@ -28,7 +28,7 @@ test: ## unit and embedded end-to-end tests; needs Go alone
 race: ## the race detector on the packages that can bear it
 	go test $(timeout) -race -skip '$(unraced)' $(raced)
 
-integration: rig-start ## tests against real Kafka, S3, DuckDB and PyIceberg
+integration: rig-start ## tests against real Kafka, S3, PostgreSQL, DuckDB and PyIceberg
 	go test $(timeout) -tags integration -count=1 $(integrated)
 
 clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure (minutes to install the first time)
@@ -80,6 +80,7 @@ rig-stop: ## stop the servers of this checkout
 	@rig/rest stop --all
 	@rig/gcs stop --all
 	@rig/azure stop --all
+	@rig/postgres stop --all
 
 clean: rig-stop ## stop the servers; delete what was built, fetched and stored here
 	rm -rf sluice .bin .rig

@@ -116,6 +116,10 @@ var foreignTables = []foreignTable{
 type foreignStage struct {
 	kafka *kafka
 	dir   string
+	// catalog is the address of a catalog's server; without one the catalog is a file in dir.
+	catalog string
+	// tables are the names of those that are written to; nil is all.
+	tables []string
 	// want are the records as readers see them: place, then values by column, nil for null.
 	want map[string]map[string]*string
 }
@@ -160,6 +164,9 @@ func (s *foreignStage) run(t *testing.T, columnsOf func(*foreignTable) []string,
 	all := foreignColumns()
 	for i := range foreignTables {
 		table := &foreignTables[i]
+		if s.tables != nil && !slices.Contains(s.tables, table.name) {
+			continue
+		}
 		t.Run(table.name, func(t *testing.T) {
 			var ddl []string
 			for _, name := range columnsOf(table) {
@@ -167,6 +174,9 @@ func (s *foreignStage) run(t *testing.T, columnsOf func(*foreignTable) []string,
 			}
 			p := &pipeline{kafka: s.kafka, dir: s.dir, flags: []string{"--bootstrap-servers", s.kafka.addr, "--subscribe", "orders", "--warehouse", s.dir, "--table", "foreign." + table.name,
 				"--value-format", "json", "--value-schema", strings.Join(ddl, ", ")}}
+			if s.catalog != "" {
+				p = p.with("--catalog-uri", s.catalog)
+			}
 			p.run(t)
 			p.proves(t, "proved", rows)
 		})

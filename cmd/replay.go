@@ -39,7 +39,7 @@ func (p *process) replayDeadLetters(c *cli.Context) error {
 
 // replayHeld replays under the lease.
 func (p *process) replayHeld(ctx context.Context, line *pipeline, found *letterSet) (*progress.DeadLetterReplay, error) {
-	if err := line.unwritable(); err != nil {
+	if err := line.unwritable(ctx); err != nil {
 		return nil, err
 	}
 	held, _, err := line.lease.Acquire(ctx)

@@ -60,7 +60,7 @@ func (p *process) run(c *cli.Context) error {
 	line, err := connect(c.Context, j, job.ForAll)
 	defer line.close()
 	if err == nil {
-		err = line.unwritable()
+		err = line.unwritable(c.Context)
 	}
 	if err == nil {
 		err = line.settle(c.Context)

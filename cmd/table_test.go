@@ -23,12 +23,17 @@ import (
 // catalogOf opens a SQL catalog as any other program would.
 func catalogOf(t testing.TB, file, warehouse string) catalog.Catalog {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+file)
+	return sharedCatalog(t, "sqlite", "file:"+file, sqlcatalog.SQLite, warehouse)
+}
+
+func sharedCatalog(t testing.TB, driver, address string, dialect sqlcatalog.SupportedDialect, warehouse string) catalog.Catalog {
+	t.Helper()
+	db, err := sql.Open(driver, address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	c, err := sqlcatalog.NewCatalog("default", db, sqlcatalog.SQLite, iceberg.Properties{"warehouse": warehouse, "init_catalog_tables": "false"})
+	c, err := sqlcatalog.NewCatalog("default", db, dialect, iceberg.Properties{"warehouse": warehouse, "init_catalog_tables": "false"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +42,9 @@ func catalogOf(t testing.TB, file, warehouse string) catalog.Catalog {
 
 func (p *pipeline) catalog(t testing.TB) catalog.Catalog {
 	t.Helper()
+	if uri := p.flag("--catalog-uri"); strings.HasPrefix(uri, "postgresql://") {
+		return sharedCatalog(t, "pgx", uri, sqlcatalog.Postgres, "file://"+p.dir)
+	}
 	return catalogOf(t, filepath.Join(p.dir, "catalog.db"), "file://"+p.dir)
 }
 

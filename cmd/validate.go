@@ -204,7 +204,7 @@ func (l *pipeline) checkCatalog(ctx context.Context) (string, error) {
 	if err := lakesink.Writable(ctx, l.catalog); err != nil {
 		return "", err
 	}
-	if path := lakesink.MissingDatabase(l.catalog); path != "" {
+	if path := lakesink.MissingDatabase(ctx, l.catalog); path != "" {
 		return fmt.Sprintf("%s; %s does not exist yet; the first run makes it", l.sink.Describe(), path), nil
 	}
 	return l.sink.Describe(), nil

@@ -135,11 +135,11 @@ func (p *pipeline) openSink(ctx context.Context) (err error) {
 }
 
 // unwritable says why the catalog takes no commits; a folder has none.
-func (p *pipeline) unwritable() error {
+func (p *pipeline) unwritable(ctx context.Context) error {
 	if p.catalog == nil {
 		return nil
 	}
-	return lakesink.Unwritable(p.catalog)
+	return lakesink.Unwritable(ctx, p.catalog)
 }
 
 // tableOptions are those of any table that the job writes.

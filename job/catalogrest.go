@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"strings"
 )
 
 // restType is the catalog type of servers that speak Iceberg's REST protocol. Their warehouse is a name or a location there,
@@ -12,14 +11,6 @@ import (
 const restType = "rest"
 
 var httpAddress = regexp.MustCompile(`^https?://`)
-
-// catalogAddress is where a catalog is: a SQLite database or a REST catalog.
-var catalogAddress = words("location", "the path of a SQLite database, or sqlite:////path, or https://host/path of a REST catalog", func(s string) (string, error) {
-	if httpAddress.MatchString(s) {
-		return strings.TrimRight(s, "/"), checkServer(s)
-	}
-	return sqlitePath(s)
-})
 
 // checkServer wants a host, and no credentials: an address is shown in many places.
 func checkServer(s string) error {

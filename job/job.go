@@ -208,7 +208,8 @@ type Iceberg struct {
 type Catalog struct {
 	// Type is sql, hadoop or rest.
 	Type string
-	// URI is the absolute path of the SQLite database of a sql catalog, or the address of a rest catalog; empty for hadoop.
+	// URI is the absolute path of the SQLite database of a sql catalog, or postgresql://host/database, which may hold a
+	// password; or the address of a rest catalog; empty for hadoop.
 	URI string
 	// Warehouse is an absolute path of a local folder, or a URL such as s3://bucket/folder; of a rest catalog a name or a
 	// location that the server knows, or empty.

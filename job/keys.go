@@ -234,13 +234,13 @@ var keys = []*Key{
 		Doc: "A topic for such records instead, in the cluster that is read; created if it is not there and the cluster allows it. Each is there at least once, not exactly once as in a table: " +
 			"docs/formats.md says what that means and which headers it has. A topic that the query reads is refused."}),
 
-	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf("sql", "hadoop", restType), Key{
-		Class: Free, Default: "sql", Allowed: []string{"sql", "hadoop", restType}, Flag: "catalog-type",
-		Doc: "`sql` keeps the catalog in a SQLite database, `hadoop` in the folders of a local warehouse, `rest` is a server that speaks Iceberg's REST protocol. [Catalogs](catalogs.md) tells more."}),
+	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf(catalogTypes...), Key{
+		Class: Free, Default: "sql", Allowed: catalogTypes, Flag: "catalog-type",
+		Doc: "`sql` keeps the catalog in a database, SQLite or PostgreSQL, `hadoop` in the folders of a local warehouse, `rest` is a server that speaks Iceberg's REST protocol. [Catalogs](catalogs.md) has a job file for each."}),
 	key(catalogURIPath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.URI }, catalogAddress, Key{
 		Class: Free, Flag: "catalog-uri", also: []string{"url"},
-		Brief: "The database of a sql catalog, without which it is catalog.db in a local warehouse; or the address of a rest catalog",
-		Doc:   "The database of a `sql` catalog. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given. Of a `rest` catalog it is the server's address, to which `/v1/config` is added."}),
+		Brief: "The database of a sql catalog, a path or postgresql://host/database, without which it is catalog.db in a local warehouse; or the address of a rest catalog",
+		Doc:   "The database of a `sql` catalog: the path of a SQLite file, or `postgresql://user@host:5432/database?sslmode=verify-full`, also as `jdbc:postgresql://…` and `postgresql+psycopg2://…`. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given. Of a `rest` catalog it is the server's address, to which `/v1/config` is added."}),
 	key(warehousePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Warehouse }, location("s3", "s3a", "gs", "abfss", "abfs", "wasbs", "wasb", "mem"), Key{
 		Class: Free, Flag: "warehouse", Needs: ForSink,
 		Brief: "Where new tables are created: a local folder, or s3://, gs:// or abfss://",

@@ -95,27 +95,6 @@ func namesContainer(u *url.URL) bool {
 	return !password && slices.Contains([]string{"abfss", "abfs", "wasbs", "wasb"}, u.Scheme)
 }
 
-// sqlitePath is the database of a sql catalog: a path, or a URL as SQLAlchemy and PyIceberg write it.
-func sqlitePath(s string) (string, error) {
-	m := urlScheme.FindStringSubmatch(s)
-	switch {
-	case strings.TrimSpace(s) == "":
-		return "", fmt.Errorf("is empty")
-	case m == nil:
-		s = strings.TrimPrefix(s, "file:")
-		return s, checkPath(s)
-	case m[1] == "file":
-		return filePath(s)
-	case m[1] != "sqlite":
-		return "", fmt.Errorf("is no SQLite database")
-	}
-	path := strings.TrimPrefix(s, "sqlite:///") // four slashes begin an absolute path, three a relative one
-	if path == "" || path == s || strings.ContainsAny(path, "?#") {
-		return "", fmt.Errorf("is no SQLite database")
-	}
-	return path, checkPath(path)
-}
-
 // isLocal says whether a location is a folder of this machine.
 func isLocal(location string) bool { return !urlScheme.MatchString(location) }
 

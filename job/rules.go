@@ -252,25 +252,6 @@ func (s *Source) selection() string {
 	return ""
 }
 
-func (l *loading) checkCatalog() {
-	catalog := &l.job.Sink.Iceberg.Catalog
-	remote := catalog.Warehouse != "" && !isLocal(catalog.Warehouse)
-	uri := l.touched[catalogURIPath]
-	l.checkREST()
-	switch {
-	case catalog.Type == "hadoop" && uri.Layer != Unset:
-		l.report(uri, catalogURIPath, "does not go with the catalog type hadoop, which has the warehouse alone")
-	case catalog.Type == "hadoop" && remote:
-		l.report(l.job.origins[warehousePath], warehousePath, "does not go with the catalog type hadoop: "+
-			"its commits rely on renames that only a local folder makes atomic; use type sql")
-	case catalog.Type == "sql" && remote && uri.Layer == Unset:
-		l.report(l.around(catalogURIPath), catalogURIPath, "is missing: a SQLite database cannot live in "+
-			scheme(catalog.Warehouse)+": want the path of one on this machine"+find(catalogURIPath).ways())
-	}
-}
-
-func scheme(location string) string { return urlScheme.FindString(location) }
-
 // checkCheckpoint keeps the checkpoint out of the folders that other programs clean up.
 func (l *loading) checkCheckpoint() {
 	iceberg := &l.job.Sink.Iceberg

@@ -39,8 +39,8 @@ func SecretName(name string) bool {
 }
 
 var (
-	// userInfo is name:password@ in a URL; the password may hold slashes that should have been escaped.
-	userInfo = regexp.MustCompile(`(://[^:/?#\s]*):[^\s]*@`)
+	// userInfo is name:password@ in a URL; the password may hold slashes and blanks that should have been escaped.
+	userInfo = regexp.MustCompile(`(://[^:/?#\s]*):.*@`)
 	// settings are name=value as in queries of URLs, JAAS and connection strings.
 	settings = regexp.MustCompile(`([A-Za-z0-9_.-]+)(\s*=\s*)("[^"]*"|'[^']*'|[^\s;,&"']+)`)
 )

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net/url"
 	"os"
@@ -17,17 +19,19 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/catalog/hadoop"
 	sqlcatalog "github.com/apache/iceberg-go/catalog/sql"
+	"github.com/apache/iceberg-go/table"
 	"modernc.org/sqlite" // also the driver behind sql catalogs
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // CatalogOptions say where tables are registered and where new ones live.
 type CatalogOptions struct {
-	// Type is "sql" (an SQLite file), "hadoop" (a local folder that is its own catalog) or "rest" (a server of Iceberg's REST
-	// protocol).
+	// Type is "sql" (an SQLite file, or a PostgreSQL database), "hadoop" (a local folder that is its own catalog) or "rest" (a
+	// server of Iceberg's REST protocol).
 	Type string
-	// URI is the catalog's address: for sql the path of the database, plain or with sqlite: or file: before it. If they
-	// are missing, the file and its folder are made with the first table. A hadoop catalog has none. For rest https://host/path.
+	// URI is the catalog's address: for sql the path of the database, plain or with sqlite: or file: before it, or
+	// postgresql://host/database. If they are missing, the file and its folder, or the tables in the database, are made with
+	// the first table. A hadoop catalog has none. For rest https://host/path.
 	URI string
 	// Warehouse is the folder or bucket that new tables are put into: a path, file:// or s3://bucket/prefix. For rest it is a
 	// name or a location that the server knows, or empty.
@@ -45,6 +49,9 @@ func (o CatalogOptions) String() string {
 	if address == "" {
 		address = o.Warehouse
 	}
+	if _, ok := postgresForm(address); ok && o.Type == "sql" {
+		return o.Type + " " + postgresName(address)
+	}
 	return o.Type + " " + withoutSecrets(address)
 }
 
@@ -58,13 +65,16 @@ var openers = map[string]func(context.Context, CatalogOptions) (catalog.Catalog,
 // byName are the types whose warehouse may be a name that the server knows, or none.
 var byName = map[string]bool{"rest": true}
 
+// CatalogTypes lists the types that OpenCatalog knows.
+func CatalogTypes() []string { return slices.Sorted(maps.Keys(openers)) }
+
 // OpenCatalog connects to a catalog. What is missing or forbidden is a NotSetUp fault. Close the result, which is a
 // catalog.Closer, when done.
 func OpenCatalog(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
 	open, ok := openers[o.Type]
 	if !ok {
 		return nil, notSetUp(fmt.Sprintf("there is no catalog of type %q", o.Type),
-			"choose one of: "+strings.Join(slices.Sorted(maps.Keys(openers)), ", "), nil)
+			"choose one of: "+strings.Join(CatalogTypes(), ", "), nil)
 	}
 	if o.Name == "" {
 		o.Name = "default"
@@ -118,11 +128,15 @@ func openHadoop(_ context.Context, o CatalogOptions) (catalog.Catalog, error) {
 }
 
 func openSQL(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
+	if _, ok := postgresForm(o.URI); ok {
+		return openPostgres(ctx, o)
+	}
 	path, err := sqlitePath(o.URI)
 	if err != nil {
 		return nil, err
 	}
-	u := &unborn{path: path, open: func(ctx context.Context) (catalog.Catalog, error) { return openDatabase(ctx, path, o) }}
+	u := &unborn{path: path, there: found(path), open: func(ctx context.Context) (catalog.Catalog, error) { return openDatabase(ctx, path, o) },
+		unwritable: func(context.Context) error { return unwritableFile(path) }}
 	if _, err := u.get(ctx, false); err != nil { // what is wrong with a database that is there is said at once
 		return nil, err
 	}
@@ -151,14 +165,23 @@ func openDSN(ctx context.Context, path, dsn string, o CatalogOptions) (catalog.C
 	if err := connect(ctx, db); err != nil {
 		return nil, errors.Join(explain(fmt.Sprintf("open the catalog %s", path), err), db.Close())
 	}
-	properties := iceberg.Properties{}
-	maps.Copy(properties, o.Properties)
-	properties["warehouse"] = o.Warehouse
-	c, err := sqlcatalog.NewCatalog(o.Name, db, sqlcatalog.SQLite, properties)
+	c, err := newSQLCatalog(o, db, sqlcatalog.SQLite, nil)
 	if err != nil {
 		return nil, errors.Join(explain(fmt.Sprintf("open the catalog %s", path), err), db.Close())
 	}
 	return &ownedSQL{c, db}, nil
+}
+
+// newSQLCatalog is the library's, with properties over those of the options. What the library says to the standard log, that
+// the tables are of the form that Iceberg's own library makes unless it is told otherwise, is nothing to act upon.
+func newSQLCatalog(o CatalogOptions, db *sql.DB, dialect sqlcatalog.SupportedDialect, over iceberg.Properties) (*sqlcatalog.Catalog, error) {
+	properties := iceberg.Properties{}
+	maps.Copy(properties, o.Properties)
+	maps.Copy(properties, over)
+	properties["warehouse"] = o.Warehouse
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(io.Discard)
+	return sqlcatalog.NewCatalog(o.Name, db, dialect, properties)
 }
 
 // connect makes the first connection. The first one ever switches the database to WAL, and for that SQLite does not wait
@@ -182,6 +205,12 @@ type ownedSQL struct {
 	db *sql.DB
 }
 
+// CreateTable leaves the metadata that it wrote where the answer is an error. The library removes it then, also if the
+// database had taken the table and only the answer was lost: the table's row would name a file that is gone.
+func (o *ownedSQL) CreateTable(ctx context.Context, id table.Identifier, schema *iceberg.Schema, options ...catalog.CreateTableOpt) (*table.Table, error) {
+	return o.Catalog.CreateTable(context.WithValue(ctx, keepFiles{}, true), id, schema, options...)
+}
+
 // Close ends all connections.
 func (o *ownedSQL) Close() error { return errors.Join(o.Catalog.Close(), o.db.Close()) }
 
@@ -189,11 +218,11 @@ func sqlitePath(uri string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, ":")
 	switch {
 	case uri == "":
-		return "", notSetUp("the sql catalog has no address", "give the path of its SQLite file as uri", nil)
+		return "", notSetUp("the sql catalog has no address", "give the path of its SQLite file as uri, or postgresql://host/database", nil)
 	case ok && scheme == "sqlite":
 		uri = "file:" + strings.TrimPrefix(rest, "//")
 	case ok && scheme != "file" && strings.HasPrefix(rest, "//"):
-		return "", notSetUp(fmt.Sprintf("a sql catalog at %s: only SQLite is built in", withoutSecrets(uri)), "give the path of an SQLite file as uri", nil)
+		return "", notSetUp(fmt.Sprintf("a sql catalog at %s: only SQLite and PostgreSQL are built in", withoutSecrets(uri)), "give the path of an SQLite file as uri, or postgresql://host/database", nil)
 	}
 	path, err := filepath.Abs(localPath(uri))
 	if err != nil {

@@ -48,7 +48,7 @@ func TestACatalogThatCannotBeOpenedIsSaidSo(t *testing.T) {
 		"unknown type":       {CatalogOptions{Type: "dynamo", Warehouse: dir}, `no catalog of type "dynamo"`},
 		"no warehouse":       {CatalogOptions{Type: "sql", URI: dir + "/c.db"}, "no warehouse"},
 		"no address":         {CatalogOptions{Type: "sql", Warehouse: dir}, "no address"},
-		"another database":   {CatalogOptions{Type: "sql", URI: "postgres://me:secret@db/lake", Warehouse: dir}, "only SQLite"},
+		"another database":   {CatalogOptions{Type: "sql", URI: "mysql://me:secret@db/lake", Warehouse: dir}, "only SQLite and PostgreSQL"},
 		"not a database":     {CatalogOptions{Type: "sql", URI: file, Warehouse: dir}, "not a database"},
 		"below a file":       {CatalogOptions{Type: "sql", URI: file + "/c.db", Warehouse: dir}, "a file is in the way"},
 		"a folder":           {CatalogOptions{Type: "sql", URI: dir, Warehouse: dir}, "is a folder"},

@@ -35,7 +35,7 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	class, hint := meaning(err)
-	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: answer.CauseFirst(err)}
+	return &batch.Fault{Class: class, Message: doing, Hint: hint, Err: onOneLine(answer.CauseFirst(err))}
 }
 
 // late adds the bound that was reached to an error of a context that ended by it: libraries only say that it ended.
@@ -99,12 +99,15 @@ const damaged = "a file of the table's metadata is damaged or none of Iceberg's:
 
 func isCutOff(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// storeMeaning knows the codes of SQLite and of object stores.
+// storeMeaning knows the codes of databases and of object stores.
 func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 	var db *sqlite.Error
 	if errors.As(err, &db) {
 		class, hint = sqliteMeaning(db.Code())
 		return class, hint, hint != ""
+	}
+	if class, hint, ok = postgresMeaning(err); ok {
+		return class, hint, true
 	}
 	if class, hint, ok = restMeaning(err); ok {
 		return class, hint, true

@@ -19,8 +19,7 @@ import (
 // metadata file that is empty, and the table is gone. So the scheme is taken over, for every catalog of this process.
 func init() {
 	for _, scheme := range []string{"file", ""} {
-		iceio.Unregister(scheme)
-		iceio.Register(scheme, func(context.Context, *url.URL, map[string]string) (iceio.IO, error) { return durableFS{}, nil })
+		register(scheme, func(context.Context, *url.URL, map[string]string) (iceio.IO, error) { return durableFS{}, nil })
 	}
 }
 

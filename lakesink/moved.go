@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,12 +32,15 @@ func CheckMoved(tableUUID, was, is string) (remark string, err error) {
 		Hint:    "use a warehouse and a checkpoint of its own to try things out; to move a catalog for good, remove or rename the old database: " + old[0].path}
 }
 
-// onServer says that the words are of a catalog that is no file of this machine: whether it still has the table cannot be seen
-// from here, and servers are given other names.
+// onServer says that words of Describe are of a catalog that is no file of this machine: whether it still has the table cannot
+// be seen from here, and servers are given other names.
 func onServer(description string) bool {
 	words := strings.Fields(description)
-	return len(words) > 1 && words[0] == "iceberg" && words[1] == "rest"
+	return len(words) > 2 && words[0] == "iceberg" && (words[1] == "rest" || urlOfServer.MatchString(words[2]))
 }
+
+// urlOfServer begins the address of anything but a file.
+var urlOfServer = regexp.MustCompile(`^(postgresql|thrift|glue)://`)
 
 // place is a file or folder that stands for a catalog, or for a table in one without a database.
 type place struct {
@@ -55,7 +59,7 @@ func samePlace(some, others []place) bool {
 // them, so there may be two.
 func placesOf(description string) (found []place) {
 	words := strings.Fields(description)
-	if len(words) < 4 || words[0] != "iceberg" {
+	if len(words) < 4 || words[0] != "iceberg" || onServer(description) {
 		return nil
 	}
 	kind, address, name := words[1], words[2], strings.Join(words[3:], " ")
@@ -77,9 +81,9 @@ func placesOf(description string) (found []place) {
 }
 
 // OddLocation remarks on a table that lies outside the warehouse of its catalog, as it does in a copied folder; the
-// result is empty where it lies inside, and for catalogs other than sql, which know of no other place.
+// result is empty where it lies inside, and for catalogs other than sql ones of a file, which are not copied with a folder.
 func OddLocation(o CatalogOptions, location string) (remark string) {
-	if o.Type != "sql" || location == "" || within(o.Warehouse, location) {
+	if _, server := postgresForm(o.URI); o.Type != "sql" || server || location == "" || within(o.Warehouse, location) {
 		return ""
 	}
 	return fmt.Sprintf("the table is at %s, outside the catalog's warehouse %s, and this run changes it there: if the catalog was copied, the original's files are meant (a copied folder is not a copied table); use another table to try things out",

@@ -1,6 +1,7 @@
 package lakesink
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,14 +26,18 @@ func notWritable(path string) error {
 }
 
 // Unwritable is a NotSetUp fault if a catalog that OpenCatalog made can be read and not written: its database is a file
-// that this user may not write, or lies on a file system that is mounted read-only. What only looks does without.
-func Unwritable(c catalog.Catalog) error {
-	u, ok := c.(*unborn)
-	if !ok {
-		return nil
+// that this user may not write, or lies on a file system that is mounted read-only, or it is on a server that takes no
+// writes, or none from this user. What only looks does without.
+func Unwritable(ctx context.Context, c catalog.Catalog) error {
+	if u, ok := c.(*unborn); ok {
+		return u.unwritable(ctx)
 	}
-	if err := notWritable(u.path); err != nil {
-		return explain(fmt.Sprintf("write to the catalog %s", u.path), err)
+	return nil
+}
+
+func unwritableFile(path string) error {
+	if err := notWritable(path); err != nil {
+		return explain(fmt.Sprintf("write to the catalog %s", path), err)
 	}
 	return nil
 }

@@ -28,8 +28,7 @@ const (
 // taken over, for every catalog of this process.
 func init() {
 	for _, scheme := range []string{"s3", "s3a"} {
-		iceio.Unregister(scheme)
-		iceio.Register(scheme, openBucket)
+		register(scheme, openBucket)
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 // would make the program a third larger, wait without end for a store that hangs, and on Azure upload in a way that can end
 // the process.
 func init() {
-	iceio.Register("gs", openGoogle)
+	register("gs", openGoogle)
 	for _, scheme := range []string{"abfs", "abfss", "wasb", "wasbs"} {
-		iceio.Register(scheme, openAzure)
+		register(scheme, openAzure)
 	}
 }
 

@@ -17,12 +17,20 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// unborn is a sql catalog whose database is made when something is first written to it: whoever only looks, or gives up
-// because something else is missing, leaves no file behind. Until then it is an empty catalog. A database that another
-// process makes in the meantime is found.
+// unborn is a sql catalog whose database, or tables in it, are made when something is first written to it: whoever only
+// looks, or gives up because something else is missing, leaves nothing behind. Until then it is an empty catalog. What
+// another process makes in the meantime is found.
 type unborn struct {
+	// path is the database's, or says what is not there instead of it.
 	path string
+	// there says whether it is.
+	there func(context.Context) (bool, error)
+	// open opens it, and makes it where it is not there.
 	open func(context.Context) (catalog.Catalog, error)
+	// unwritable is why it takes no commits, nil if it does.
+	unwritable func(context.Context) error
+	// close, if any, ends what open had opened before there was a catalog.
+	close func() error
 
 	mu   sync.Mutex
 	born catalog.Catalog
@@ -35,8 +43,10 @@ func (u *unborn) get(ctx context.Context, make bool) (catalog.Catalog, error) {
 	if u.born != nil {
 		return u.born, nil
 	}
-	if _, err := os.Stat(u.path); !make && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if !make {
+		if there, err := u.there(ctx); err != nil || !there {
+			return nil, err
+		}
 	}
 	c, err := u.open(ctx)
 	if err == nil {
@@ -45,12 +55,23 @@ func (u *unborn) get(ctx context.Context, make bool) (catalog.Catalog, error) {
 	return c, err
 }
 
+// found says of a path whether anything is there.
+func found(path string) func(context.Context) (bool, error) {
+	return func(context.Context) (bool, error) {
+		_, err := os.Stat(path)
+		return !errors.Is(err, fs.ErrNotExist), nil // another error is for whoever opens it
+	}
+}
+
 // Writable finds out whether a catalog that OpenCatalog made can be written to: its database, or the folder that it will be
 // made in. It leaves nothing. A catalog without a database of its own is for Iceberg.Probe.
 func Writable(ctx context.Context, c catalog.Catalog) error {
 	u, ok := c.(*unborn)
 	if !ok {
 		return nil
+	}
+	if u.close != nil { // on a server
+		return u.unwritable(ctx)
 	}
 	f, err := os.OpenFile(u.path, os.O_RDWR, 0)
 	switch {
@@ -74,6 +95,9 @@ func (u *unborn) Close() error {
 	if closer, ok := u.born.(catalog.Closer); ok {
 		return closer.Close()
 	}
+	if u.close != nil {
+		return u.close()
+	}
 	return nil
 }
 
@@ -95,9 +119,9 @@ func (d *DatabaseMissing) Error() string {
 func (d *DatabaseMissing) Unwrap() error { return d.err }
 
 // MissingDatabase is the path of a catalog's database that does not exist; empty if it does, or if the catalog has none.
-func MissingDatabase(c catalog.Catalog) string {
+func MissingDatabase(ctx context.Context, c catalog.Catalog) string {
 	if u, ok := c.(*unborn); ok {
-		if _, err := os.Stat(u.path); errors.Is(err, fs.ErrNotExist) {
+		if there, err := u.there(ctx); err == nil && !there {
 			return u.path
 		}
 	}

@@ -40,7 +40,7 @@ func TestLookingIntoACatalogThatIsNotThereMakesNone(t *testing.T) {
 		t.Errorf("table: got %+v, %v, want it to name the database %s", found, err, path)
 	}
 	var missing *DatabaseMissing
-	if _, err := New(looking, Options{Table: "db.t"}).Load(ctx); !errors.As(err, &missing) || missing.Path != path || MissingDatabase(looking) != path {
+	if _, err := New(looking, Options{Table: "db.t"}).Load(ctx); !errors.As(err, &missing) || missing.Path != path || MissingDatabase(ctx, looking) != path {
 		t.Errorf("load: got %v, want it to name the database %s", err, path)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func TestLookingIntoACatalogThatIsNotThereMakesNone(t *testing.T) {
 	if err := New(making, Options{Table: "db.t"}).Create(ctx, columns.Schema{{Name: "a", Type: columns.Type{Kind: columns.Int64}}}); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := New(looking, Options{Table: "db.other"}).Table(ctx, "q"); err != nil || found.CatalogMissing != "" || MissingDatabase(looking) != "" {
+	if found, err := New(looking, Options{Table: "db.other"}).Table(ctx, "q"); err != nil || found.CatalogMissing != "" || MissingDatabase(ctx, looking) != "" {
 		t.Errorf("another table: got %+v, %v, want no word of the database, which is there", found, err)
 	}
 	if _, err := looking.LoadTable(ctx, id); err != nil {

@@ -12,26 +12,24 @@ Exit status: 0 done, 1 PyIceberg failed (its message is on stderr), 2 bad argume
 
 import argparse
 import json
-import os
 import sys
 
 import pyarrow
 import pyiceberg.exceptions
 from pyiceberg.catalog.sql import SqlCatalog
 
+import read_table
+
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--catalog-db", required=True, help="the SQLite file of a SQL catalog")
+    parser.add_argument("--catalog-db", required=True, help="the SQLite file of a SQL catalog, or the address of another database as SQLAlchemy takes it")
     parser.add_argument("--catalog-name", default="default", help="the name that the catalog's rows carry (default %(default)s)")
     parser.add_argument("--table", required=True, help="namespace.table in the catalog")
     parser.add_argument("--append", action="store_true", help="append one row of another topic first")
     parser.add_argument("--rewrite", action="store_true", help="overwrite the table with its own rows first")
     parser.add_argument("--keep", action="store_true", help="expire nothing")
-    options = parser.parse_args()
-    if not os.path.isfile(options.catalog_db):
-        parser.error(f"there is no catalog file {options.catalog_db}")
-    return options
+    return parser.parse_args()
 
 
 def foreign_row(table):
@@ -44,7 +42,7 @@ def foreign_row(table):
 
 def main():
     options = arguments()
-    catalog = SqlCatalog(options.catalog_name, uri="sqlite:///" + os.path.abspath(options.catalog_db), init_catalog_tables="false")
+    catalog = SqlCatalog(options.catalog_name, uri=read_table.database(options.catalog_db), init_catalog_tables="false")
     table = catalog.load_table(options.table)
     if options.append:
         table.append(foreign_row(table))

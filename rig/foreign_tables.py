@@ -453,8 +453,11 @@ def main():
         print(__doc__, file=sys.stderr)
         sys.exit(2)
     verb, database, *folder = sys.argv[1:]
-    properties = {"warehouse": "file://" + os.path.dirname(os.path.abspath(database))}
-    catalog = SqlCatalog("default", uri="sqlite:///" + os.path.abspath(database), **properties)
+    if "://" in database:
+        properties = {"uri": database, "warehouse": "file://" + os.path.abspath(folder[0] if folder else ".")}
+    else:
+        properties = {"uri": "sqlite:///" + os.path.abspath(database), "warehouse": "file://" + os.path.dirname(os.path.abspath(database))}
+    catalog = SqlCatalog("default", **properties)
     if verb == "read":
         duck = read_table.connect()
         json.dump({name: read(catalog, name, duck) for name in TABLES}, sys.stdout)

@@ -1,6 +1,6 @@
 """Read an Iceberg table with two foreign engines, DuckDB and PyIceberg, and print what each of them saw as JSON.
 
-    rig/python rig/read_table.py --catalog-db catalog.db --table db.orders
+    rig/python rig/read_table.py --catalog-db catalog.db --table db.orders        (a SQLite file, or postgresql+psycopg2://…)
     rig/python rig/read_table.py --metadata warehouse/db/orders            (the table's folder, or one metadata file)
     rig/python rig/read_table.py --rest http://127.0.0.1:29250 --table db.orders
 
@@ -40,7 +40,7 @@ DECODED, RAW = "kafka_", ""
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--metadata", help="a metadata file, or the folder of a table of a hadoop catalog")
-    parser.add_argument("--catalog-db", help="the SQLite file of a SQL catalog")
+    parser.add_argument("--catalog-db", help="the SQLite file of a SQL catalog, or the address of another database as SQLAlchemy takes it")
     parser.add_argument("--catalog-name", default="default", help="the name that the catalog's rows carry (default %(default)s)")
     parser.add_argument("--rest", help="the URI of a REST catalog")
     parser.add_argument("--table", help="namespace.table in the SQL or REST catalog")
@@ -82,16 +82,22 @@ def newest_metadata(location):
     return os.path.join(path, "metadata", files[max(files)])
 
 
+def database(place):
+    """The address of a SQL catalog for SQLAlchemy: a SQLite file's, or what it is already."""
+    if "://" in place:
+        return place
+    if not os.path.isfile(place):
+        sys.exit(f"there is no catalog file {place}")
+    return "sqlite:///" + os.path.abspath(place)
+
+
 def load(options):
     properties = file_io_properties()
     if options.metadata:
         return StaticTable.from_metadata(newest_metadata(options.metadata), properties)
     if options.rest:
         return RestCatalog("rest", uri=options.rest, **properties).load_table(options.table)
-    if not os.path.isfile(options.catalog_db):
-        sys.exit(f"read_table: there is no catalog file {options.catalog_db}")
-    uri = "sqlite:///" + os.path.abspath(options.catalog_db)
-    catalog = SqlCatalog(options.catalog_name, uri=uri, init_catalog_tables="false", **properties)
+    catalog = SqlCatalog(options.catalog_name, uri=database(options.catalog_db), init_catalog_tables="false", **properties)
     return catalog.load_table(options.table)
 
 
