@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/apache/iceberg-go/catalog"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"sluice/lakesink"
 	"sluice/rig"
 	"sluice/rig/faultproxy"
 )
@@ -27,13 +28,21 @@ var soakBatches = flag.Int("batches", 1000, "`how many` batches each lane of Tes
 // every record is there once, for verify and for foreign engines.
 func TestSoakFaults(t *testing.T) {
 	seed := seed(t)
-	broker, bucket := rig.Kafka(t), rig.S3(t)
+	broker, rest, db := rig.Kafka(t), rig.REST(t), rig.Postgres(t)
+	bucket := rest.Bucket
 	rig.Python(t)
 	t.Run("lanes", func(t *testing.T) {
 		for name, stage := range map[string]func(*testing.T, *storm, *pipeline){
 			"S3 and SQLite": func(t *testing.T, s *storm, p *pipeline) {
 				s.behindS3(t, bucket)
 				s.p = p.inBucket(bucket, "sqlite").partitioned().into("ops.dead")
+			},
+			"S3 and REST": func(t *testing.T, s *storm, p *pipeline) {
+				s.behindS3(t, bucket)
+				s.p = s.behindREST(t, rest.URI, p).with("--checkpoint", bucket.Folder+"/rest/state", "--table", rest.Table("orders")).partitioned().into(rest.Table("dead"))
+			},
+			"a folder and PostgreSQL": func(t *testing.T, s *storm, p *pipeline) {
+				s.p = s.behindPostgres(t, db, p).partitioned().into("ops.dead")
 			},
 			"files on S3": func(t *testing.T, s *storm, p *pipeline) {
 				s.behindS3(t, bucket)
@@ -59,16 +68,10 @@ func (p *pipeline) partitioned() *pipeline {
 	return p.with("--set", `sink.iceberg.partitionBy=["days(at)"]`, "--set", "sink.iceberg.expireEvery=20", "--set", "sink.iceberg.keepSnapshots=5")
 }
 
-// door is a proxy that the program goes through.
-type door interface {
-	Follow(faultproxy.Plan)
-	Dealt() []faultproxy.Strike
-	Close()
-}
-
-// gate is a door and what may happen at it.
+// gate is a door and what may happen at it, to which part of the requests.
 type gate struct {
 	door
+	rate float64
 	menu []faultproxy.Fault
 }
 
@@ -87,20 +90,41 @@ type storm struct {
 	dealt        map[string]int
 }
 
-// rate is the part of the requests that something happens to.
-const rate = 0.015
+// rate is the part of requests that something happens to; rareRate is that of the many round trips to a database.
+const rate, rareRate = 0.015, 0.003
 
 // behindS3 puts a gate in front of the S3 server.
 func (s *storm) behindS3(t *testing.T, b rig.Bucket) {
 	t.Helper()
-	proxy := before(t, b.Endpoint, faultproxy.S3)
+	proxy, address := before(t, b.Endpoint, faultproxy.S3)
 	menu := []faultproxy.Fault{faultproxy.Delay(200 * time.Millisecond), faultproxy.Reset(false), faultproxy.Reset(true), faultproxy.Busy(), faultproxy.Conflict(), faultproxy.RefusedThoughApplied(),
 		faultproxy.IdleConnection(), faultproxy.CutAnswer(), faultproxy.CutRequest(), faultproxy.Skewed(time.Hour), faultproxy.Expired()}
 	for _, status := range []int{500, 502, 503, 504} {
 		menu = append(menu, faultproxy.Status(status, false), faultproxy.Status(status, true))
 	}
-	s.gates = append(s.gates, gate{proxy, menu})
-	s.environ = append(s.environ, "AWS_ENDPOINT_URL_S3="+proxy.URL, "AWS_S3_ENDPOINT="+proxy.URL)
+	s.gates = append(s.gates, gate{proxy, rate, menu})
+	s.environ = append(s.environ, "AWS_ENDPOINT_URL_S3="+address, "AWS_S3_ENDPOINT="+address)
+}
+
+// behindREST puts a gate in front of a REST catalog, and leads the pipeline through it.
+func (s *storm) behindREST(t *testing.T, uri string, p *pipeline) *pipeline {
+	t.Helper()
+	proxy, address := before(t, uri, faultproxy.Iceberg)
+	menu := []faultproxy.Fault{faultproxy.Delay(200 * time.Millisecond), faultproxy.Reset(false), faultproxy.Reset(true), faultproxy.Busy(), faultproxy.CommitConflict(false), faultproxy.CommitConflict(true),
+		faultproxy.CutAnswer(), faultproxy.CutRequest(), faultproxy.Expired()}
+	for _, status := range []int{500, 502, 503, 504} {
+		menu = append(menu, faultproxy.Status(status, false), faultproxy.Status(status, true))
+	}
+	s.gates = append(s.gates, gate{proxy, rate, menu})
+	return p.without("--warehouse").with("--catalog-type", "rest", "--catalog-uri", address)
+}
+
+// behindPostgres does so with a PostgreSQL server.
+func (s *storm) behindPostgres(t *testing.T, db rig.Database, p *pipeline) *pipeline {
+	t.Helper()
+	proxy, address := beforeDatabase(t, db)
+	s.gates = append(s.gates, gate{proxy, rareRate, []faultproxy.Fault{faultproxy.Delay(200 * time.Millisecond), faultproxy.Reset(false), faultproxy.Reset(true), faultproxy.Shutdown(false), faultproxy.Shutdown(true)}})
+	return p.with("--catalog-uri", address)
 }
 
 // rage runs the query until it has so many batches.
@@ -111,6 +135,7 @@ func (s *storm) rage(t *testing.T, batches int) {
 		s.burst(t, 60+s.random.IntN(90))
 		s.step(t)
 		if s.runs%5 == 4 {
+			s.still()
 			last, _ := s.p.do(t, "status").wants(0).last("status")["lastCommit"].(float64)
 			done = int(last) + 1
 			fmt.Fprintf(os.Stderr, "%s: %d runs, %d batches, exit codes %v, %v\n", t.Name(), s.runs, done, s.codes, time.Since(began).Round(time.Second))
@@ -154,7 +179,7 @@ func (s *storm) step(t *testing.T) {
 	started := make(chan struct{})
 	kill := func() { <-started; _ = processes[0].cmd.Process.Kill() } // it may have ended just now
 	for i, g := range s.gates {
-		plan := faultproxy.Drawn(s.random.Uint64(), rate, g.menu...)
+		plan := faultproxy.Drawn(s.random.Uint64(), g.rate, g.menu...)
 		if i == armed {
 			plan = faultproxy.First(faultproxy.Nth(1+s.random.IntN(250), faultproxy.Kill(s.random.IntN(2) == 0, kill)), plan)
 		}
@@ -209,9 +234,17 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
+// still lets everything through from now on.
+func (s *storm) still() {
+	for _, g := range s.gates {
+		g.Follow(nil)
+	}
+}
+
 // calm lets the query catch up with nothing in its way, and judges.
 func (s *storm) calm(t *testing.T) {
 	t.Helper()
+	s.still()
 	for blocked := any(0); blocked != nil; {
 		blocked = s.p.patient().run(t).has("summary", "caughtUp", true).last("summary")["blocked"]
 	}
@@ -234,14 +267,33 @@ func (s *storm) calm(t *testing.T) {
 		s.foreignFiles(t, len(rows), sum)
 		return
 	}
-	s.foreignTable(t, s.location(t, tableOfTests), "order_id", rows)
-	s.foreignTable(t, s.location(t, "ops.dead"), "kafka_value", letters)
+	s.foreignTable(t, s.p.flag("--table"), "order_id", rows)
+	s.foreignTable(t, s.letterTable(), "kafka_value", letters)
+}
+
+// letterTable is the table of dead letters.
+func (s *storm) letterTable() string {
+	for _, variable := range s.p.environ {
+		if name, ok := strings.CutPrefix(variable, "SLUICE_DEADLETTER_TABLE="); ok {
+			return name
+		}
+	}
+	return ""
 }
 
 // location is where the newest metadata of a table is.
 func (s *storm) location(t *testing.T, name string) string {
 	t.Helper()
-	tbl, err := s.p.catalog(t).LoadTable(t.Context(), strings.Split(name, "."))
+	options := lakesink.CatalogOptions{Type: s.p.flag("--catalog-type"), URI: s.p.flag("--catalog-uri"), Warehouse: s.p.flag("--warehouse")}
+	if options.Type == "" {
+		options.Type = "sql"
+	}
+	c, err := lakesink.OpenCatalog(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.(catalog.Closer).Close()
+	tbl, err := c.LoadTable(t.Context(), catalog.ToIdentifier(name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,15 +301,15 @@ func (s *storm) location(t *testing.T, name string) string {
 }
 
 // foreignTable compares a table, as DuckDB and PyIceberg read it, with the records.
-func (s *storm) foreignTable(t *testing.T, metadata, column string, want []rig.Row) {
+func (s *storm) foreignTable(t *testing.T, name, column string, want []rig.Row) {
 	t.Helper()
-	reading := rig.Python(t)("--metadata", metadata, "--columns", column)
+	reading := rig.Python(t)("--metadata", s.location(t, name), "--columns", column)
 	for engine, got := range reading.Engines {
 		if got.Count != int64(len(want)) || got.Distinct != int64(len(want)) || got.SHA256 != rig.Digest(want) {
-			t.Errorf("%s: got %d rows of %d records, digest %s, want %d, %s", engine, got.Count, got.Distinct, got.SHA256, len(want), rig.Digest(want))
+			t.Errorf("%s, %s: got %d rows of %d records, digest %s, want %d, %s", name, engine, got.Count, got.Distinct, got.SHA256, len(want), rig.Digest(want))
 		}
 	}
-	t.Logf("%d engines read %d rows of %s", len(reading.Engines), len(want), filepath.Base(filepath.Dir(filepath.Dir(metadata))))
+	t.Logf("%d engines read %d rows of %s", len(reading.Engines), len(want), name)
 }
 
 // foreignFiles compares a folder, as DuckDB reads it, with the records.

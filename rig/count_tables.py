@@ -3,14 +3,14 @@
     rig/python rig/count_tables.py CATALOG...
     [{"sales.orders": {"duckdb": [14, 14], "pyiceberg": [14, 14]}}]
 
-A catalog is the SQLite file of a SQL catalog, or the address of a REST catalog with a namespace: http://host:port#sales.
+A catalog is the SQLite file of a SQL catalog, the address of another database as SQLAlchemy takes it, or that of a REST catalog with a namespace:
+http://host:port#sales.
 
 The first number of a pair is how many rows there are, the second how many different records (topic, partition, offset)
 they come from. S3 is reached as by rig/read_table.py.
 """
 
 import json
-import os
 import sys
 
 from pyiceberg.catalog.rest import RestCatalog
@@ -36,7 +36,7 @@ def opened(place):
     if place.startswith("http"):
         uri, _, namespace = place.partition("#")
         return RestCatalog("default", uri=uri, **properties), [namespace]
-    catalog = SqlCatalog("default", uri="sqlite:///" + os.path.abspath(place), init_catalog_tables="false", **properties)
+    catalog = SqlCatalog("default", uri=read_table.database(place), init_catalog_tables="false", **properties)
     return catalog, catalog.list_namespaces()
 
 
