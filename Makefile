@@ -53,10 +53,11 @@ bench: build ## benchmarks against the floor, on a real broker, as ratios
 versus: ## the decoders beside other libraries: that they agree, and ratios of CPU (fetches the libraries)
 	@set -e; for tool in jsonversus avroversus protoversus; do cd tools/$$tool; echo "== $$tool"; go vet ./...; go test $(timeout) -count=1 ./...; go run .; cd ../..; done
 
-crash: rig-start ## the crash sweeps, and the program killed at seeded points
+crash: rig-start ## the crash sweeps whole, each request to real servers struck, and the program killed at seeded points
 	tools/named-tests integration '$(crashes)' ./runner -- -timeout 60m -full
 	tools/named-tests integration 'TestACompactionStruckAnywhere|TestManySmallFiles' ./lakesink/maintain -- -timeout 30m -full
-	tools/named-tests integration '$(crashes)' ./cmd ./checkpoint -- $(timeout)
+	tools/named-tests integration '$(crashes)' ./cmd -- -timeout 90m -full
+	tools/named-tests integration '$(crashes)' ./checkpoint -- $(timeout)
 
 demo: ## the whole story on one machine, with Go alone (the first build takes minutes)
 	@[ -x sluice ] || echo 'Building sluice. The first build compiles every dependency and takes minutes; later ones take seconds.'
@@ -66,7 +67,7 @@ demo: ## the whole story on one machine, with Go alone (the first build takes mi
 interop: ## a real Spark reads what sluice wrote, and makes tables that sluice writes to (needs Java and Maven)
 	tools/named-tests interop '^TestSparkReads' ./cmd ./lakesink -- -v -timeout 40m
 
-soak: rig-start ## long runs: 10,000 commits, thousands of kills (hours)
+soak: rig-start ## long runs: 10,000 commits, thousands of kills, thousands of batches among faults (hours)
 	tools/named-tests integration,soak '^TestSoak' $(soaked) -- -timeout 6h -v
 
 rig-start: ## start Kafka and S3 and make the Python environment

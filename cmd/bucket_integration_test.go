@@ -123,7 +123,7 @@ func proxy(t *testing.T, handle func(pass http.Handler, w http.ResponseWriter, r
 	}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(pass, w, r) }))
 	t.Cleanup(s.Close)
-	return append(os.Environ(), "AWS_ENDPOINT_URL_S3="+s.URL)
+	return append(os.Environ(), "AWS_ENDPOINT_URL_S3="+s.URL, "AWS_S3_ENDPOINT="+s.URL)
 }
 
 // faulty is a writer that an answer is lost in.

@@ -110,12 +110,12 @@ func killAll(t *testing.T, kills int) {
 	lanes := []lane{
 		{name: "folders", prepare: func(t *testing.T, p *pipeline) *pipeline { return p }},
 		{name: "hadoop", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.with("--catalog-type", "hadoop") }},
-		{name: "a bucket", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.inBucket(bucket, "a") }, store: "AWS_ENDPOINT_URL_S3"},
+		{name: "a bucket", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.inBucket(bucket, "a") }, store: storeS3},
 		{name: "a bucket of many snapshots", prepare: func(t *testing.T, p *pipeline) *pipeline {
 			return p.inBucket(bucket, "b").with("--retain", "2")
-		}, store: "AWS_ENDPOINT_URL_S3"},
+		}, store: storeS3},
 		{name: "Parquet files in a folder", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.toFiles() }},
-		{name: "Parquet files in a bucket", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.toFilesIn(bucket, "c") }, store: "AWS_ENDPOINT_URL_S3"},
+		{name: "Parquet files in a bucket", prepare: func(t *testing.T, p *pipeline) *pipeline { return p.toFilesIn(bucket, "c") }, store: storeS3},
 	}
 	t.Run("lanes", func(t *testing.T) {
 		for _, l := range lanes {
@@ -129,6 +129,9 @@ func killAll(t *testing.T, kills int) {
 		}
 	})
 }
+
+// storeS3 is the variable with the address of an S3 server.
+const storeS3 = "AWS_ENDPOINT_URL_S3"
 
 // lane is one query that is killed on its own.
 type lane struct {
@@ -220,7 +223,11 @@ func (l *lane) attempt(t *testing.T, p *pipeline, at int, after bool) attempt {
 	r.cmd.Env = append(os.Environ(), p.environ...)
 	count := &toll{at: int64(at), kill: func() { _ = r.cmd.Process.Kill() }}
 	if l.store != "" {
-		r.cmd.Env = append(r.cmd.Env, l.store+"="+count.before(t, l.store, after))
+		address := count.before(t, l.store, after)
+		r.cmd.Env = append(r.cmd.Env, l.store+"="+address)
+		if l.store == storeS3 { // the table has a variable of its own
+			r.cmd.Env = append(r.cmd.Env, "AWS_S3_ENDPOINT="+address)
+		}
 	} else {
 		defer count.watch(t, filepath.Dir(p.dir))()
 	}
@@ -277,7 +284,7 @@ func (c *toll) before(t *testing.T, store string, after bool) string {
 	}
 	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		if store == "AWS_ENDPOINT_URL_S3" {
+		if store == storeS3 {
 			r.Out.Host = r.In.Host // it is signed
 		}
 	}, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }}

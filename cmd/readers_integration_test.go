@@ -136,12 +136,13 @@ folder = os.path.join(sys.argv[1], version, platform)
 os.makedirs(folder, exist_ok=True)
 for name in ("avro", "httpfs", "iceberg"):
     shutil.copy(importlib.resources.files(f"duckdb_extension_{name}") / "extensions" / version / f"{name}.duckdb_extension", folder)
-for statement in sys.argv[3:]:
+for statement in sys.argv[2:]:
     connection.execute(statement)
-connection.execute(sys.argv[2])
+connection.execute(sys.stdin.read())
 print(connection.to_arrow_table().num_rows)
 `)
-	c := exec.Command(filepath.Join(root, "rig", "python"), append([]string{script, t.TempDir(), line}, setUp...)...)
+	c := exec.Command(filepath.Join(root, "rig", "python"), append([]string{script, t.TempDir()}, setUp...)...)
+	c.Stdin = strings.NewReader(line) // it may be longer than an argument
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {

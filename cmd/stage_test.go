@@ -306,8 +306,14 @@ const hung = 30 * time.Second
 // wait lets the process end. A process that was killed has the code -1.
 func (r *running) wait() *outcome {
 	r.t.Helper()
+	return r.waitFor(hung)
+}
+
+// waitFor is wait for a process that may take so long.
+func (r *running) waitFor(patience time.Duration) *outcome {
+	r.t.Helper()
 	var exit *exec.ExitError
-	shot := time.AfterFunc(hung, func() { _ = r.cmd.Process.Signal(syscall.SIGQUIT) }) // it may have ended just now
+	shot := time.AfterFunc(patience, func() { _ = r.cmd.Process.Signal(syscall.SIGQUIT) }) // it may have ended just now
 	defer shot.Stop()
 	if err := r.cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		r.t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/io/gocloud/s3"
 	"github.com/apache/iceberg-go/utils"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"sluice/objectstore/answer"
@@ -41,7 +43,8 @@ func openBucket(ctx context.Context, address *url.URL, properties map[string]str
 		if !ok {
 			client = awshttp.NewBuildableClient()
 		}
-		config.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerWithin }).WithTimeout(requestWithin)
+		config.HTTPClient = answer.Whole(client.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerWithin }).WithTimeout(requestWithin))
+		config.Retryer = func() aws.Retryer { return answer.Retryer(retry.DefaultMaxAttempts, retry.DefaultMaxBackoff) }
 		if loan := loanIn(ctx); loan != nil {
 			properties = borrow(config, loan, properties)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
@@ -65,6 +64,7 @@ func dialS3(ctx context.Context, bucket string, query url.Values) (*s3.Client, e
 	return s3.New(client.Options(), func(o *s3.Options) {
 		o.Retryer = retrying(time.Second)
 		o.Credentials = answer.Credentials(o.Credentials)
+		o.HTTPClient = answer.Whole(o.HTTPClient)
 		if o.Region == "" && query.Get("endpoint") != "" {
 			o.Region = "us-east-1" // it is part of the signature; stores of one place do not care which
 		}
@@ -72,9 +72,7 @@ func dialS3(ctx context.Context, bucket string, query url.Values) (*s3.Client, e
 }
 
 // retrying repeats what a store could not answer, up to four attempts in all.
-func retrying(pause time.Duration) aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 4, pause })
-}
+func retrying(pause time.Duration) aws.Retryer { return answer.Retryer(4, pause) }
 
 // withoutValues is an error of whoever read the parameters of an address, without what they hold: a secret may be among
 // them that does not belong there.
