@@ -92,7 +92,7 @@ func (r *run) readAgain(ctx context.Context, plan *batch.Plan) (err error) {
 		if err := r.letters.read(ctx, r.queryID); err != nil {
 			return err
 		}
-		if err := r.letters.check(r.identity); err != nil {
+		if err := r.letters.check(r.identity, r.table); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -181,6 +182,8 @@ func (s *small) others(batches int) {
 		s.rows = append(s.rows, b.rows...)
 	}
 }
+
+var full = flag.Bool("full", false, "strike every request of a sweep in every way, not only the first two of each kind")
 
 // strike repeats a work with every effect of it going wrong in every way, or the first of each kind, until it has met each. The
 // work returns what the caller of the broken action was told.
