@@ -63,6 +63,9 @@ func TestPyIcebergWritesBetweenReadingAndCommit(t *testing.T) {
 			if err := w.judgeRivals(t.Context()); err != nil {
 				t.Error(err)
 			}
+			if c.foreign == 0 { // what PyIceberg reads of our files is tested elsewhere, and each start of it takes its time
+				return
+			}
 			if seen := w.rivalBy(t); seen["main"] != w.produced()+c.foreign {
 				t.Errorf("PyIceberg reads %v, want %d rows in main", seen, w.produced()+c.foreign)
 			}
