@@ -92,6 +92,8 @@ func printed(t *testing.T) map[string][]map[string]any {
 		add(p.do(t, verb))
 	}
 	add(p.do(t, "verify", "--source").wants(0))
+	add(p.do(t, "maintain").wants(0))
+	add(p.do(t, "maintain", "--orphans").wants(0))
 	add(p.do(t, "peek", "--topic").wants(0))
 	add(p.do(t, "run", "--set", "source.maxOffsetPerTrigger=1").wants(64))
 	add(p.with("--subscribe", "nothing-there").do(t, "run"))

@@ -151,7 +151,7 @@ func meantFlag(c *cli.Context, typed string) string {
 		return "did you mean --" + near + "?"
 	}
 	for _, other := range c.App.Commands {
-		if slices.Contains(namesOf(other.Flags), typed) {
+		if slices.Contains(namesOf(other.Flags), typed) && !slices.Contains(dryRuns, typed) {
 			return "it is a flag of sluice " + other.Name
 		}
 	}
