@@ -3,13 +3,15 @@ package lakesink
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"sluice/batch"
 	"sluice/columns"
 	"sluice/lakesink/rowtest"
-	"sluice/layout"
 )
 
 // benchRows is how many rows a task of the benchmark has: one worker's share of a batch of the default size.
@@ -35,45 +37,80 @@ func benchBatches() (batches []*columns.Batch, bytes int64) {
 	return batches, bytes * benchRows / 40_000
 }
 
-// BenchmarkTask writes the files of one task on a local disk: plainly, in one partition, in 64 that rows change between at
-// random, and sorted by a column in no order. Ratios to plain are what to look at.
+// layouts are ways to write the same rows: plainly, in one partition, in 64 that rows change between at random, and sorted by a
+// column in no order.
+func layouts(b *testing.B) []struct {
+	name string
+	sink *Iceberg
+} {
+	laid := func(terms []string, order ...string) *Iceberg {
+		s, _ := newTable(b, func(o *Options) { o.PartitionBy, o.SortBy = partitionBy(b, terms...), sortBy(b, order...) })
+		return s
+	}
+	return []struct {
+		name string
+		sink *Iceberg
+	}{{"plain", laid(nil)}, {"one-partition", laid([]string{"days(timestamp)"})}, {"64-partitions", laid([]string{"bucket(64, key)"})}, {"sorted", laid(nil, "key")}}
+}
+
+// writeTask writes the files of one task, and returns how many there are and how large all are.
+func writeTask(b *testing.B, s *Iceberg, task *batch.Task, batches []*columns.Batch) (files int, bytes int64) {
+	w, err := s.Write(b.Context(), task, uuid.NewString(), rawSchema())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := 0; n < benchRows; {
+		rows := batches[n/4000%len(batches)]
+		if err := w.Write(b.Context(), rows); err != nil {
+			b.Fatal(err)
+		}
+		n += rows.Rows
+	}
+	written, err := w.Close(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, f := range written {
+		bytes += f.Bytes
+		if err := os.Remove(localPath(f.Path)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return len(written), bytes
+}
+
+// BenchmarkTask writes the files of one task on a local disk.
 func BenchmarkTask(b *testing.B) {
 	batches, bytes := benchBatches()
-	for _, c := range []struct {
-		name   string
-		terms  []string
-		sortBy []layout.Order
-	}{
-		{"plain", nil, nil}, {"one partition", []string{"days(timestamp)"}, nil}, {"64 partitions", []string{"bucket(64, key)"}, nil},
-		{"sorted", nil, sortBy(b, "key")},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			s, _ := newTable(b, func(o *Options) { o.PartitionBy, o.SortBy = partitionBy(b, c.terms...), c.sortBy })
-			task := taskFor(load(b, s.catalog))
+	for _, l := range layouts(b) {
+		b.Run(l.name, func(b *testing.B) {
+			task := taskFor(load(b, l.sink.catalog))
 			b.SetBytes(bytes)
 			for b.Loop() {
-				w, err := s.Write(b.Context(), task, uuid.NewString(), rawSchema())
-				if err != nil {
-					b.Fatal(err)
-				}
-				for n := 0; n < benchRows; {
-					rows := batches[n/4000%len(batches)]
-					if err := w.Write(b.Context(), rows); err != nil {
-						b.Fatal(err)
-					}
-					n += rows.Rows
-				}
-				files, err := w.Close(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
-				var size int64
-				for _, f := range files {
-					size += f.Bytes
-				}
-				b.ReportMetric(float64(len(files)), "files")
+				files, size := writeTask(b, l.sink, task, batches)
+				b.ReportMetric(float64(files), "files")
 				b.ReportMetric(float64(size)/benchRows, "B/row")
 			}
 		})
+	}
+}
+
+// BenchmarkRatiosOfLayouts writes each layout in turn, and reports what it takes of CPU beside the plain one: what the machine
+// does besides falls on all of them.
+func BenchmarkRatiosOfLayouts(b *testing.B) {
+	batches, _ := benchBatches()
+	all := layouts(b)
+	spent := make([]time.Duration, len(all))
+	for b.Loop() {
+		for i, l := range all {
+			task := taskFor(load(b, l.sink.catalog))
+			begin := rowtest.CPU()
+			writeTask(b, l.sink, task, batches)
+			spent[i] += rowtest.CPU() - begin
+		}
+	}
+	b.ReportMetric(float64(spent[0].Nanoseconds())/float64(b.N)/benchRows, "plain-ns/row")
+	for i, l := range all[1:] {
+		b.ReportMetric(float64(spent[i+1])/float64(spent[0]), l.name+"/plain")
 	}
 }

@@ -24,8 +24,8 @@ import (
 type spread struct {
 	w    *Writer
 	spec *partition.Spec
-	// order is nil where rows are not sorted.
-	order *partition.Order
+	// sorter is nil where rows are not sorted.
+	sorter *sorter
 	// base makes the writers of files, which share its memory.
 	base  *parquetfile.Writer
 	spare []*parquetfile.Writer
@@ -40,11 +40,10 @@ type spread struct {
 	gathered columns.Batch
 	waiting  []*part
 	bytes    int64
-	// kept and slice are memory to gather rows in.
+	// kept and slice are memory to gather rows in, touched and grouped that to group them.
 	kept, slice []columns.Array
-	// keys and sorting are memory to sort rows in.
-	keys    []byte
-	sorting []sortable
+	touched     []*part
+	grouped     []int32
 	// open are the partitions whose files are open, held what these take of memory.
 	open []*part
 	held int64
@@ -53,8 +52,9 @@ type spread struct {
 // part is a partition that rows came for.
 type part struct {
 	key string
-	// rows are those of gathered.
+	// rows are those of gathered; the first old of them have been there before.
 	rows []int32
+	old  int
 	file *outFile // nil while none is open
 	held int64
 }
@@ -64,16 +64,21 @@ func newSpread(w *Writer, fields []partition.Field, order *partition.Order, memo
 	if err != nil {
 		return nil, err
 	}
-	s := &spread{w: w, spec: spec, order: order, base: w.files, room: memory / gatheredShare, most: memory * 3 / 8, parts: map[string]*part{}}
+	s := &spread{w: w, spec: spec, base: w.files, room: memory / gatheredShare, most: memory * 3 / 8, parts: map[string]*part{}}
 	if order != nil {
+		s.sorter = &sorter{order: order}
 		s.room = memory / sortedShare // no file stays open
 	}
+	s.room = min(s.room, mostRoom)
 	return s, nil
 }
 
 // gatheredShare is the part of the memory for rows that wait, sortedShare that for rows that are to be sorted; while some are
 // kept they take half as much again, and what they are sorted by as much as those columns.
 const gatheredShare, sortedShare = 5, 3
+
+// mostRoom leaves room for a batch of rows below the 2 GiB that a column can hold.
+const mostRoom = 1 << 30
 
 // write takes in rows.
 func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
@@ -101,7 +106,7 @@ func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
 
 // straight reports whether the rows are of the only partition that there has been, if there has been one.
 func (s *spread) straight(rows *columns.Batch) bool {
-	if s.order != nil || len(s.parts) > 1 || s.gathered.Rows > 0 {
+	if s.sorter != nil || len(s.parts) > 1 || s.gathered.Rows > 0 {
 		return false
 	}
 	s.partition(rows, 0)
@@ -153,22 +158,40 @@ func (s *spread) gather(rows *columns.Batch) {
 			s.slice = append(s.slice, rows.Columns[i].Empty())
 		}
 	}
-	for i := range rows.Rows {
-		s.await(s.partition(rows, i), s.gathered.Rows+i)
-	}
+	order := s.group(rows)
 	for i := range rows.Columns {
-		s.gathered.Columns[i].AppendRange(&rows.Columns[i], 0, rows.Rows)
+		s.gathered.Columns[i].AppendRows(&rows.Columns[i], order)
 	}
 	s.gathered.Rows += rows.Rows
 	s.measure()
 }
 
-// await notes that a row of gathered is for p.
-func (s *spread) await(p *part, row int) {
-	if len(p.rows) == 0 {
-		s.waiting = append(s.waiting, p)
+// group notes for each partition which rows of gathered are going to be its own, and returns the rows in the order in which
+// they go there: those of a partition together, and sorted among themselves if they are to be sorted in the end. Rows are in the
+// processor's cache now; when they leave they are not, and are read in stretches then.
+func (s *spread) group(rows *columns.Batch) []int32 {
+	s.touched, s.grouped = s.touched[:0], s.grouped[:0]
+	for i := range rows.Rows {
+		p := s.partition(rows, i)
+		if len(p.rows) == p.old {
+			s.touched = append(s.touched, p)
+		}
+		p.rows = append(p.rows, int32(i))
 	}
-	p.rows = append(p.rows, int32(row))
+	for _, p := range s.touched {
+		if p.old == 0 {
+			s.waiting = append(s.waiting, p)
+		}
+		if s.sorter != nil {
+			s.sorter.sort(rows, p.rows[p.old:])
+		}
+		for k, row := range p.rows[p.old:] {
+			p.rows[p.old+k] = int32(s.gathered.Rows + len(s.grouped))
+			s.grouped = append(s.grouped, row)
+		}
+		p.old = len(p.rows)
+	}
+	return s.grouped
 }
 
 func (s *spread) measure() {
@@ -199,7 +222,9 @@ func (s *spread) settle(ctx context.Context, all bool) error {
 // send adds the rows that wait for p to its file, a slice at a time.
 func (s *spread) send(ctx context.Context, p *part) error {
 	s.start(p)
-	s.sort(p)
+	if s.sorter != nil {
+		s.sorter.sort(&s.gathered, p.rows)
+	}
 	step := max(1, int(int64(s.gathered.Rows)*(s.room/8)/max(1, s.bytes)))
 	for from := 0; from < len(p.rows); from += step {
 		rows := p.rows[from:min(from+step, len(p.rows))]
@@ -207,40 +232,15 @@ func (s *spread) send(ctx context.Context, p *part) error {
 			return err
 		}
 	}
-	p.rows = p.rows[:0]
+	p.rows, p.old = p.rows[:0], 0
 	s.weigh(p)
-	if s.order != nil {
+	if s.sorter != nil {
 		return s.finish([]*part{p})
 	}
 	if s.held <= s.most {
 		return nil
 	}
 	return s.relieve()
-}
-
-// sort puts the rows that wait for p in order; equal ones stay as they came.
-func (s *spread) sort(p *part) {
-	if s.order == nil {
-		return
-	}
-	s.keys, s.sorting = s.keys[:0], s.sorting[:0]
-	for _, row := range p.rows {
-		begin := len(s.keys)
-		s.keys = s.order.AppendKey(s.keys, &s.gathered, int(row))
-		s.sorting = append(s.sorting, sortable{row, begin, len(s.keys)})
-	}
-	slices.SortFunc(s.sorting, func(a, b sortable) int {
-		return cmp.Or(bytes.Compare(s.keys[a.begin:a.end], s.keys[b.begin:b.end]), cmp.Compare(a.row, b.row))
-	})
-	for k := range s.sorting {
-		p.rows[k] = s.sorting[k].row
-	}
-}
-
-// sortable is a row that waits, and where among keys that of it lies.
-type sortable struct {
-	row        int32
-	begin, end int
 }
 
 // sliced are some of the rows that wait.
@@ -254,7 +254,6 @@ func (s *spread) sliced(rows []int32) *columns.Batch {
 
 // keep drops the rows that do not wait any more.
 func (s *spread) keep(stay []*part) {
-	s.waiting = s.waiting[:0]
 	for i := range s.kept {
 		s.kept[i].Reset()
 		for _, p := range stay {
@@ -263,13 +262,19 @@ func (s *spread) keep(stay []*part) {
 	}
 	n := 0
 	for _, p := range stay {
-		s.waiting = append(s.waiting, p)
 		for k := range p.rows {
 			p.rows[k] = int32(n)
 			n++
 		}
 	}
-	s.gathered.Columns, s.kept = s.kept, s.gathered.Columns
+	if n > 0 {
+		s.gathered.Columns, s.kept = s.kept, s.gathered.Columns
+	} else { // nothing is in them: they serve again
+		for i := range s.gathered.Columns {
+			s.gathered.Columns[i].Reset()
+		}
+	}
+	s.waiting = append(s.waiting[:0], stay...)
 	s.gathered.Rows = n
 	s.shrink()
 	s.measure()
@@ -277,7 +282,11 @@ func (s *spread) keep(stay []*part) {
 
 // shrink lets go of what huge records needed.
 func (s *spread) shrink() {
-	for _, arrays := range [][]columns.Array{s.kept, s.slice} {
+	idle := [][]columns.Array{s.kept, s.slice}
+	if s.gathered.Rows == 0 {
+		idle = append(idle, s.gathered.Columns)
+	}
+	for _, arrays := range idle {
 		for i := range arrays {
 			if int64(cap(arrays[i].Data)) > 2*s.room {
 				arrays[i] = arrays[i].Empty()
