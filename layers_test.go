@@ -70,6 +70,7 @@ var layers = map[string]layer{
 
 	"objectstore/storetest": {imports: []string{"objectstore"}, tests: true},
 	"objectstore/s3test":    {std: true, tests: true},
+	"lakesink/gluetest":     {std: true, tests: true},
 	"lakesink/laketest":     {imports: vocabulary, tests: true},
 	"lakesink/resttest":     {tests: true},
 	"lakesink/rowtest":      {imports: []string{"columns"}, tests: true},

@@ -7,7 +7,7 @@ import (
 )
 
 // catalogTypes are the types of catalogs, the default first.
-var catalogTypes = []string{"sql", "hadoop", restType}
+var catalogTypes = []string{"sql", "hadoop", restType, "glue"}
 
 // addressesOf are the schemes of the addresses of catalogs on servers, and the types that they are of.
 var addressesOf = map[string]string{"postgresql": "sql"}
@@ -69,6 +69,9 @@ func (l *loading) checkCatalog() {
 		return
 	}
 	l.checkREST()
+	if catalog.Type == "glue" && given && !httpAddress.MatchString(catalog.URI) {
+		l.report(uri, catalogURIPath, "does not go with the catalog type glue, which is found by its region: another endpoint is glue.endpoint in "+catalogPropsPath)
+	}
 	switch {
 	case catalog.Type == "hadoop" && uri.Layer != Unset:
 		l.report(uri, catalogURIPath, "does not go with the catalog type hadoop, which has the warehouse alone")

@@ -43,6 +43,7 @@ func TestAnAddressThatDoesNotFitTheCatalogIsRefused(t *testing.T) {
 		"hadoop has no server":          {[]string{"sink.iceberg.catalog.type=hadoop", "sink.iceberg.catalog.uri=postgresql://db/lake", "sink.iceberg.catalog.warehouse=/data"}, "is the address of a catalog of type sql, and sink.iceberg.catalog.type is hadoop"},
 		"sql beside a bucket needs one": {nil, "postgresql://host/database"},
 		"another database":              {[]string{"sink.iceberg.catalog.uri=mysql://me:SEKRET@db/lake"}, "is no address of a catalog that is known here"},
+		"glue has no address":           {[]string{"sink.iceberg.catalog.type=glue", "sink.iceberg.catalog.uri=/data/c.db"}, "is found by its region"},
 		"blanks":                        {[]string{"sink.iceberg.catalog.uri=postgresql://me:SEK RET@db/lake"}, "blanks"},
 	} {
 		_, err := catalogJob(c.set...)

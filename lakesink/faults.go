@@ -109,6 +109,9 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 	if class, hint, ok = postgresMeaning(err); ok {
 		return class, hint, true
 	}
+	if class, hint, ok = glueMeaning(err); ok {
+		return class, hint, true
+	}
 	if class, hint, ok = restMeaning(err); ok {
 		return class, hint, true
 	}

@@ -36,7 +36,7 @@ func CheckMoved(tableUUID, was, is string) (remark string, err error) {
 // be seen from here, and servers are given other names.
 func onServer(description string) bool {
 	words := strings.Fields(description)
-	return len(words) > 2 && words[0] == "iceberg" && (words[1] == "rest" || urlOfServer.MatchString(words[2]))
+	return len(words) > 2 && words[0] == "iceberg" && (words[1] == "rest" || words[1] == "glue" || urlOfServer.MatchString(words[2]))
 }
 
 // urlOfServer begins the address of anything but a file.

@@ -34,6 +34,7 @@ func init() {
 
 // openBucket lets iceberg-go open the bucket, under another of its names for S3, with our client.
 func openBucket(ctx context.Context, address *url.URL, properties map[string]string) (iceio.IO, error) {
+	ctx = utils.WithAwsConfig(ctx, nil) // Glue's catalog passes its own on, and with it its address
 	if utils.GetAwsConfig(ctx) == nil {
 		config, err := s3.ParseAWSConfig(ctx, properties)
 		if err != nil {
