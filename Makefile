@@ -3,7 +3,7 @@
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # What the race detector can bear in minutes: the packages that share memory between goroutines. cmd is left out: its tests
 # are whole runs and child processes, which take many minutes under the detector, of code that the packages below it test.
-raced := ./offsets ./batch ./columns ./objectstore/... ./checkpoint ./kafkasrc ./kafkasink ./runner ./progress ./job ./decode ./decode/registry ./lakesink ./lakesink/files ./verify
+raced := ./offsets ./batch ./columns ./objectstore/... ./checkpoint ./kafkasrc ./kafkasink ./runner ./progress ./job ./decode ./decode/registry ./lakesink ./lakesink/files ./lakesink/restcatalog ./verify
 # Tests that take minutes under it and share nothing: hundreds of commits one after the other, random histories, and the
 # sweeps over real tables and folders and over two of them (those over a fake one are raced).
 unraced := ^(TestTheCostOfACommitStaysFlat|TestRandomHistoriesAreProvedAndEveryMutationIsFound|Test.*(Iceberg|DeadLetters|Alters|Grows|Folder|Partitioned|Agree).*(Struck|Stalls|Notices?).*|TestThe(Sweep|Stalls).*Folder.*)$$
@@ -31,10 +31,11 @@ race: ## the race detector on the packages that can bear it
 integration: rig-start ## tests against real Kafka, S3, PostgreSQL, DuckDB and PyIceberg
 	go test $(timeout) -tags integration -count=1 $(integrated)
 
-clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure (minutes to install the first time)
+clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure, and a REST catalog with tokens (minutes to install the first time)
 	rig/gcs start
 	rig/azure start
-	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS' ./objectstore ./checkpoint ./lakesink ./cmd
+	rig/nessie start
+	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS|Nessie' ./objectstore ./checkpoint ./lakesink ./cmd
 
 lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulnerabilities, the import rule
 	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt'd:" $$files >&2; exit 1; }
@@ -77,6 +78,7 @@ rig-stop: ## stop the servers of this checkout
 	@rig/s3 stop --all
 	@rig/registry stop --all
 	@rig/rest stop --all
+	@rig/nessie stop --all
 	@rig/gcs stop --all
 	@rig/azure stop --all
 	@rig/postgres stop --all

@@ -71,6 +71,7 @@ var layers = map[string]layer{
 	"objectstore/s3test":    {std: true, tests: true},
 	"lakesink/gluetest":     {std: true, tests: true},
 	"lakesink/laketest":     {imports: vocabulary, tests: true},
+	"lakesink/resttest":     {tests: true},
 	"lakesink/rowtest":      {imports: []string{"columns"}, tests: true},
 	"rig":                   {tests: true},
 	"rig/produce":           {imports: []string{"demo"}, tests: true},

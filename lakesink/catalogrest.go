@@ -79,7 +79,7 @@ func tlsMeaning(err error) (class batch.Class, hint string, ok bool) {
 		return batch.NotSetUp, "name the file with the certificates to trust as ssl.cabundle in sink.iceberg.catalog.properties", true
 	case errors.As(err, &host), errors.As(err, &invalid):
 		return batch.NotSetUp, "the server's certificate is not for this address or not valid now: correct the address, the certificate or the clock", true
-	case errors.As(err, &record):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return batch.NotSetUp, "the server does not speak TLS there: check http and https in the address", true
 	}
 	return 0, "", false

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/batch"
+	"sluice/lakesink/restcatalog"
 )
 
 // Commit makes a batch part of the table: its files, the ledger and the summary at once, and only while the batch before
@@ -35,7 +36,7 @@ func (i *Iceberg) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, 
 		if err != nil || there {
 			return applied, err
 		}
-		if attempt > i.options.Attempts || d.lockedOut() {
+		if attempt > i.options.Attempts || d.lockedOut() || restcatalog.IsRefusal(d.answer) {
 			return nil, d.giveUp()
 		}
 		if attempt > 1 {
@@ -75,7 +76,7 @@ func (d *deal) standing(t *table.Table) (applied *batch.Applied, there bool, err
 		return nil, false, d.sink.unreadable(err)
 	}
 	if o := d.ours(t, applied); o != nil {
-		return applied, true, o.landed(t)
+		return applied, true, errors.Join(o.landed(t), d.kept(t, o))
 	}
 	switch n := c.Plan.Batch; {
 	case c.Decision().Covers(applied): // somebody has decided about exactly this state
@@ -140,7 +141,7 @@ func (d *deal) ours(t *table.Table, applied *batch.Applied) *offer {
 // landed checks that what is in the table is what was offered. The snapshot may have been expired meanwhile.
 func (o *offer) landed(t *table.Table) error {
 	s := t.SnapshotByID(o.snapshot.SnapshotID)
-	if s == nil || s.ManifestList == o.snapshot.ManifestList && sameID(s.ParentSnapshotID, o.snapshot.ParentSnapshotID) {
+	if s == nil || s.ManifestList == o.snapshot.ManifestList && (sameID(s.ParentSnapshotID, o.snapshot.ParentSnapshotID) || o.orphaned(t, s)) {
 		return nil
 	}
 	return &batch.Fault{Class: batch.Inconsistent,
@@ -247,6 +248,9 @@ func (d *deal) dropped(err error) error {
 func (d *deal) giveUp() error {
 	if d.lockedOut() {
 		return d.lockedFault()
+	}
+	if restcatalog.IsRefusal(d.answer) {
+		return d.refusedFault()
 	}
 	message := fmt.Sprintf("batch %d is not in table %s: the commit was not accepted in %d attempts", d.commit.Plan.Batch, d.sink.TableName(), len(d.offers))
 	if len(d.offers) == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/columns"
+	"sluice/lakesink/restcatalog"
 )
 
 // createdBy marks the tables that we created: only those are maintained without being asked.
@@ -97,12 +98,33 @@ func (i *Iceberg) create(ctx context.Context, schema columns.Schema) (*table.Tab
 	if err := i.createNamespace(ctx, catalog.NamespaceFromIdent(i.table)); err != nil {
 		return nil, fmt.Errorf("make namespace %s: %w", strings.Join(catalog.NamespaceFromIdent(i.table), "."), err)
 	}
-	_, createErr := i.catalog.CreateTable(ctx, i.table, s, catalog.WithProperties(i.tableProperties()), catalog.WithPartitionSpec(spec), catalog.WithSortOrder(order))
+	properties := i.tableProperties()
+	createErr := i.createWith(ctx, s, properties, catalog.WithPartitionSpec(spec), catalog.WithSortOrder(order))
+	if restcatalog.IsMisfit(createErr) { // it may be one of those that only keep commits cheap
+		maps.DeleteFunc(properties, func(key, _ string) bool { return i.spareable(key) })
+		if i.createWith(ctx, s, properties, catalog.WithPartitionSpec(spec), catalog.WithSortOrder(order)) == nil {
+			createErr = nil
+		}
+	}
 	t, err := i.load(ctx)
-	if err != nil && createErr != nil {
+	switch {
+	case err != nil && createErr != nil:
 		return nil, fmt.Errorf("make table %s: %w", i.TableName(), createErr)
+	case err == nil && createErr == nil:
+		err = i.keptMark(t)
 	}
 	return t, err
+}
+
+func (i *Iceberg) createWith(ctx context.Context, s *iceberg.Schema, properties iceberg.Properties, layout ...catalog.CreateTableOpt) error {
+	_, err := i.catalog.CreateTable(ctx, i.table, s, append(layout, catalog.WithProperties(properties))...)
+	return err
+}
+
+// spareable says whether a table can be made without a property: nobody asked for it.
+func (i *Iceberg) spareable(key string) bool {
+	_, asked := i.options.TableProperties[key]
+	return !asked && key != createdBy && key != table.PropertyFormatVersion
 }
 
 // createNamespace makes the namespace and those above it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	iceio "github.com/apache/iceberg-go/io"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -51,7 +52,14 @@ func borrow(config *aws.Config, loan *restcatalog.Loan, properties map[string]st
 	cache := aws.NewCredentialsCache(lentKeys{loan})
 	config.Credentials = cache
 	config.Retryer = func() aws.Retryer {
-		return retry.AddWithErrorCodes(retry.NewStandard(), expiredCodes...)
+		return atOnce{retry.NewStandard(func(o *retry.StandardOptions) {
+			o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+				if hasEnded(err) {
+					return aws.TrueTernary
+				}
+				return aws.UnknownTernary
+			}))
+		})}
 	}
 	config.APIOptions = append(config.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Finalize.Insert(&noticing{loan, cache}, "Retry", middleware.After)
@@ -66,6 +74,17 @@ func borrow(config *aws.Config, loan *restcatalog.Loan, properties map[string]st
 // expiredCodes are what stores say of credentials that have ended, or that they no longer know; Forbidden is all that S3 says
 // to a HEAD.
 var expiredCodes = []string{"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId", "Forbidden"}
+
+// atOnce does not wait before a request is sent again with other credentials.
+type atOnce struct{ aws.RetryerV2 }
+
+// RetryDelay is how long to wait before the next attempt.
+func (a atOnce) RetryDelay(attempt int, err error) (time.Duration, error) {
+	if hasEnded(err) {
+		return 0, nil
+	}
+	return a.RetryerV2.RetryDelay(attempt, err)
+}
 
 // lentKeys gives the credentials of a loan to a client of S3.
 type lentKeys struct{ loan *restcatalog.Loan }

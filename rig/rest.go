@@ -57,6 +57,11 @@ func (c RESTCatalog) discard(tb testing.TB) {
 	if err := c.drop(); err != nil {
 		tb.Errorf("drop namespace %s: %v", c.Namespace, err)
 	}
+	c.discardFiles(tb)
+}
+
+// discardFiles empties the namespace's folder in the warehouse.
+func (c RESTCatalog) discardFiles(tb testing.TB) {
 	files := c.Bucket
 	files.Prefix = strings.TrimPrefix(c.Warehouse, "s3://"+files.Name+"/") + "/" + c.Namespace
 	files.discard(tb)

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -187,4 +188,10 @@ func passedOn(properties map[string]string) iceberg.Properties {
 func IsRefusal(err error) bool {
 	var answer *Answer
 	return errors.As(err, &answer) || errors.Is(err, rest.ErrEndpointNotSupported)
+}
+
+// IsMisfit says whether the server could not do anything with what it was sent.
+func IsMisfit(err error) bool {
+	var answer *Answer
+	return errors.As(err, &answer) && (answer.Status == http.StatusBadRequest || answer.Status == http.StatusUnprocessableEntity)
 }
