@@ -3,6 +3,7 @@ package cmd
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"sluice/job"
@@ -19,6 +20,9 @@ func TestTheJobFilesOfTheCatalogsAreJobs(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, block := range jobBlock.FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(block[1], "type: rest\n") { // another test runs that one
+			continue
+		}
 		file := t.TempDir() + "/job.yaml"
 		if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
 			t.Fatal(err)
