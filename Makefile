@@ -28,7 +28,7 @@ test: ## unit and embedded end-to-end tests; needs Go alone
 race: ## the race detector on the packages that can bear it
 	go test $(timeout) -race -skip '$(unraced)' $(raced)
 
-integration: rig-start ## tests against real Kafka, S3, PostgreSQL, DuckDB and PyIceberg
+integration: rig-start ## tests against real Kafka, S3, a REST catalog, PostgreSQL, DuckDB and PyIceberg
 	go test $(timeout) -tags integration -count=1 $(integrated)
 
 clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure, and a REST catalog with tokens (minutes to install the first time)
