@@ -85,8 +85,13 @@ func (c *compactor) standing(ctx context.Context, t *table.Table, groups []*grou
 			return nil, lakesink.Explain("read the table's manifests again", err)
 		}
 	}
+	waits := unpublished(t.Metadata())
 	for _, g := range groups {
 		if g.state != Planned {
+			continue
+		}
+		if waits != "" {
+			g.state, g.why = Dropped, waits
 			continue
 		}
 		if found != nil {
@@ -96,6 +101,31 @@ func (c *compactor) standing(ctx context.Context, t *table.Table, groups []*grou
 			}
 		}
 		left = append(left, g)
+	}
+	return c.present(ctx, t, left)
+}
+
+// present drops the groups whose new files are not as they were written: a compaction that was suspended may find that somebody
+// took them for orphans meanwhile.
+func (c *compactor) present(ctx context.Context, t *table.Table, groups []*group) (left []*group, err error) {
+	store, err := t.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		for _, f := range g.made {
+			size, err := lakesink.StoredSize(store, f.Path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, lakesink.Explain("look for "+f.Path, err)
+			}
+			if err != nil || size != f.Bytes {
+				g.state, g.why = Dropped, fmt.Sprintf("%s, which this compaction wrote, is gone: was it removed as an orphan?", f.Path)
+				break
+			}
+		}
+		if g.state == Planned {
+			left = append(left, g)
+		}
 	}
 	return left, nil
 }

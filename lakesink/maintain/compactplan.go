@@ -28,6 +28,8 @@ type compactPlan struct {
 	options CompactOptions
 	groups  []*group
 	left    LeftAlone
+	// skipped says why nothing is looked at.
+	skipped string
 
 	commits int
 	// mu guards abandoned, which workers add to.
@@ -71,7 +73,7 @@ func (t *Table) planCompaction(ctx context.Context, o CompactOptions) (*compactP
 	}
 	o = o.withDefaults(t.sink.TargetFileBytes(tbl))
 	p := &compactPlan{table: tbl, head: tbl.CurrentSnapshot(), options: o}
-	if p.head == nil {
+	if p.skipped = unpublished(tbl.Metadata()); p.head == nil || p.skipped != "" {
 		return p, nil
 	}
 	if p.schema, err = lakesink.WholeColumns(tbl); err != nil {

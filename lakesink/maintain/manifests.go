@@ -58,6 +58,9 @@ func (t *Table) stageManifests(ctx context.Context, tbl *table.Table) (*Manifest
 	if head == nil {
 		return &Manifests{Skipped: "the table has no snapshot"}, nil, nil
 	}
+	if why := unpublished(tbl.Metadata()); why != "" {
+		return &Manifests{Skipped: why}, nil, nil
+	}
 	store, err := tbl.FS(ctx)
 	if err != nil {
 		return nil, nil, lakesink.Explain("open the store of table "+t.Name(), err)

@@ -123,6 +123,8 @@ type search struct {
 	result  Orphans
 	// files are candidates: old enough, and of a kind that a table has.
 	files []lakesink.StoredFile
+	// settled is the time from which a compaction may still be about to commit what it wrote, whatever age was asked for.
+	settled time.Time
 	// metadataSeen says that the table's own metadata file was in the listing.
 	metadataSeen bool
 }
@@ -141,6 +143,7 @@ func (s *search) clock(ctx context.Context, tbl *table.Table) error {
 		}
 	}
 	s.result.Cutoff = now.Add(-s.options.OlderThan)
+	s.settled = now.Add(-LeastOrphanAge)
 	return nil
 }
 
@@ -219,7 +222,7 @@ func (s *search) sift(ctx context.Context) error {
 			s.result.Others.add(f.Bytes)
 		case f.Modified.IsZero() || !f.Modified.Before(s.result.Cutoff):
 			s.result.Young.add(f.Bytes)
-		case open(path.Base(c)):
+		case open(path.Base(c)), strings.HasPrefix(path.Base(c), compactedQuery+"-") && !f.Modified.Before(s.settled):
 			s.result.Open.add(f.Bytes)
 		case s.reach.names.has(path.Base(c)):
 			s.result.Doubtful.add(f.Bytes)
