@@ -40,6 +40,14 @@ func (c MaintainCount) text(one string) string {
 	return fmt.Sprintf("%s (%s)", plural(c.Files, one), size(c.Bytes))
 }
 
+// estimated is text for what is not written yet: how many bytes that will be is known roughly.
+func (c MaintainCount) estimated(dry bool, one string) string {
+	if !dry {
+		return c.text(one)
+	}
+	return fmt.Sprintf("%s (about %s)", plural(c.Files, one), size(c.Bytes))
+}
+
 // MaintainExpiry is what became of old snapshots.
 type MaintainExpiry struct {
 	Snapshots int64 `json:"snapshots"`
@@ -62,6 +70,7 @@ type MaintainHeld struct {
 
 // MaintainCompact is what became of small files.
 type MaintainCompact struct {
+	// In was replaced by Out. In a dry run Out is an estimate: a file for each group, with the bytes that go in.
 	In  MaintainCount `json:"in"`
 	Out MaintainCount `json:"out"`
 	// Groups counts those that were compacted, or would be; Dropped and Failed those that were not, Why the first reason.
@@ -76,6 +85,7 @@ type MaintainCompact struct {
 
 // MaintainManifests is what became of small manifests.
 type MaintainManifests struct {
+	// Rewritten was replaced by Written, which is an estimate in a dry run: their bytes as they are now.
 	Rewritten MaintainCount `json:"rewritten"`
 	Written   MaintainCount `json:"written"`
 	Kept      MaintainCount `json:"kept"`
@@ -179,7 +189,7 @@ func (c *MaintainCompact) text(dry bool) string {
 	if c.Groups+c.Dropped+c.Failed == 0 {
 		return "nothing to gain"
 	}
-	text := fmt.Sprintf("%s %s %s", c.In.text("file"), would(dry, "became", "would become"), c.Out.text("file"))
+	text := fmt.Sprintf("%s %s %s", c.In.text("file"), would(dry, "became", "would become"), c.Out.estimated(dry, "file"))
 	if c.Dropped > 0 {
 		text += fmt.Sprintf("; %s dropped", plural(c.Dropped, "group"))
 	}
@@ -193,7 +203,7 @@ func (c *MaintainCompact) text(dry bool) string {
 }
 
 func (r *MaintainManifests) text(dry bool) string {
-	return fmt.Sprintf("%s %s %s; %s", r.Rewritten.text("manifest"), would(dry, "became", "would become"), r.Written.text("manifest"), kept(r.Kept.Files))
+	return fmt.Sprintf("%s %s %s; %s", r.Rewritten.text("manifest"), would(dry, "became", "would become"), r.Written.estimated(dry, "manifest"), kept(r.Kept.Files))
 }
 
 func (o *MaintainOrphans) text(dry bool) string {

@@ -69,7 +69,8 @@ type CompactedGroup struct {
 	// Partition is for people: day=2026-11-30/region=eu. It is empty where the table has no partitions.
 	Partition string
 	State     CompactState
-	In, Out   Count
+	// In was replaced by Out. In a dry run Out is an estimate: one file, of the bytes that go into it.
+	In, Out Count
 	// Rows is how many there were to be, by the metadata of the files, or are.
 	Rows int64
 	// Why is why it was dropped or failed.
@@ -122,7 +123,18 @@ func (t *Table) Compact(ctx context.Context, o CompactOptions) (*Compaction, err
 	if !t.DryRun() && len(plan.groups) > 0 {
 		err = newCompactor(t.sink, plan).run(ctx)
 	}
-	return plan.report(), err
+	report := plan.report()
+	if t.DryRun() {
+		report.estimate()
+	}
+	return report, err
+}
+
+// estimate says what would become of a plan: a group fills one file, and what that takes is known only once it is written.
+func (c *Compaction) estimate() {
+	for i := range c.Groups {
+		c.Groups[i].Out = Count{Files: 1, Bytes: c.Groups[i].In.Bytes}
+	}
 }
 
 // compactor carries out a plan.

@@ -134,13 +134,18 @@ func TestADryRunTellsThePlanAndChangesNothing(t *testing.T) {
 	if !reflect.DeepEqual(first, dry()) || states(first)[Planned] != 6 {
 		t.Errorf("two plans of one table: %+v and %+v", first, dry())
 	}
+	for _, g := range first.Groups {
+		if g.Out != (Count{Files: 1, Bytes: g.In.Bytes}) {
+			t.Errorf("a dry run estimates %+v for a group of %+v, want one file of its bytes", g.Out, g.In)
+		}
+	}
 	if after := s.load(); after.MetadataLocation() != before.MetadataLocation() || len(onDisk(t, after)) != len(liveFiles(t, after)) {
 		t.Errorf("a dry run wrote something")
 	}
 	c := s.compact(CompactOptions{MinInputFiles: 2})
 	for i := range c.Groups {
 		g := c.Groups[i]
-		g.Out, g.State = Count{}, Planned
+		g.Out, g.State = first.Groups[i].Out, Planned
 		if !reflect.DeepEqual(g, first.Groups[i]) {
 			t.Errorf("group %d was planned as %+v and is %+v", i, first.Groups[i], g)
 		}

@@ -24,7 +24,8 @@ const (
 
 // Manifests is what became of the manifests of the current snapshot.
 type Manifests struct {
-	// Rewritten were replaced by Written; Kept stayed as they are. In a dry run Written is an estimate.
+	// Rewritten were replaced by Written; Kept stayed as they are. In a dry run Written is an
+	// estimate: as many bytes as now.
 	Rewritten, Written, Kept Count
 	// Entries is how many data files the rewritten ones list.
 	Entries int64
