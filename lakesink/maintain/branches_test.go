@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 )
 
@@ -16,7 +15,7 @@ func (s *small) fork() {
 	s.t.Helper()
 	t := s.load()
 	at := table.NewSetSnapshotRefUpdate("audit", t.CurrentSnapshot().SnapshotID, table.BranchRef, 0, 0, 0)
-	if _, _, err := s.c.CommitTable(context.Background(), catalog.Identifier(t.Identifier()), nil, []table.Update{at}); err != nil {
+	if _, _, err := s.c.CommitTable(context.Background(), t.Identifier(), nil, []table.Update{at}); err != nil {
 		s.t.Fatal(err)
 	}
 }
