@@ -102,6 +102,8 @@ type Compaction struct {
 	Commits int
 	// Abandoned are new files that nothing refers to and that could not be deleted safely: removal of orphans takes them.
 	Abandoned Count
+	// Skipped says why nothing was looked at, empty if it was.
+	Skipped string
 }
 
 // Compact makes large files of small ones: of the files of one partition of the current spec that are smaller than wanted, as
@@ -220,6 +222,9 @@ func (c *compactor) collect(ctx context.Context, done <-chan *group, stop func(e
 // report is what became of the plan.
 func (p *compactPlan) report() *Compaction {
 	r := &Compaction{Left: p.left, Commits: p.commits, Abandoned: p.abandoned}
+	if p.head == nil {
+		r.Skipped = noHead
+	}
 	for _, g := range p.groups {
 		r.Groups = append(r.Groups, CompactedGroup{Partition: g.label, State: g.state, In: g.in, Out: g.out, Rows: g.rows, Why: g.why})
 	}
