@@ -80,7 +80,7 @@ func TestMaintainKeepsRowsAndDeadLettersAndTheQueryGoesOn(t *testing.T) {
 			t.Errorf("%s: got %v", role, of)
 		}
 	}
-	p.do(t, "maintain", "--expire", "--older-than", "1ms", "--retain-last", "1", "--abandoned-query", "nobody").wants(0)
+	p.do(t, "maintain", "--expire", "--older-than", "1ms", "--retain-last", "1", "--abandoned-query", uuid.NewString()).wants(0)
 	if got := scan(t, p.table(t)); !slices.Equal(got, rows) {
 		t.Errorf("got %d rows, had %d", len(got), len(rows))
 	}
@@ -114,7 +114,7 @@ func TestMaintainRemovesAbandonedFilesOfAFolder(t *testing.T) {
 	}
 	old(t, p.dir)
 	o := p.do(t, "maintain").wants(0)
-	if of := o.maintained("rows"); at(of, "expire.skipped") == nil || at(of, "manifests.skipped") == nil {
+	if of := o.maintained("rows"); at(of, "expire.skipped") == nil || at(of, "compact.skipped") == nil || at(of, "manifests.skipped") == nil {
 		t.Errorf("got %v", of)
 	}
 	if of := p.do(t, "maintain", "--orphans", "--yes").wants(0).maintained("rows"); at(of, "orphans.removed.files") != 1.0 {
@@ -133,15 +133,91 @@ func TestMaintainRefusesWhatItCannotMean(t *testing.T) {
 	t.Parallel()
 	k := embedded(t, "orders")
 	p := newPipeline(t, k)
+	some := uuid.NewString()
 	for parts, more := range map[string][]string{
-		"24h":        {"--orphans", "--orphans-older-than", "23h"},
-		"age":        {"--older-than", "soon"},
-		"--older":    {"--older-than", "-5d"},
-		"rows":       {"--only", "both"},
-		"at least 1": {"--retain-last", "0"},
-		"argument":   {"orders.yaml"},
+		"--yes makes no difference without --orphans":                {"--yes"},
+		"--orphans-older-than makes no difference without --orphans": {"--expire", "--orphans-older-than", "5d"},
+		"--unsafe-age makes no difference without --orphans":         {"--unsafe-age"},
+		"--dropped-table makes no difference without --orphans":      {"--dropped-table", some},
+		"--older-than makes no difference without --expire":          {"--compact", "--older-than", "5d"},
+		"--retain-last makes no difference without --expire":         {"--orphans", "--retain-last", "1"},
+		"without --expire or --orphans":                              {"--compact", "--abandoned-query", some},
+		`--abandoned-query "nobody" is no UUID`:                      {"--abandoned-query", "nobody"},
+		`--dropped-table "orders" is no UUID`:                        {"--orphans", "--dropped-table", "orders"},
+		"no table and no folder of dead letters":                     {"--only", "dead-letters"},
+		"24h":                                                        {"--orphans", "--orphans-older-than", "23h"},
+		"age":                                                        {"--older-than", "soon"},
+		"--older":                                                    {"--older-than", "-5d"},
+		"rows":                                                       {"--only", "both"},
+		"at least 1":                                                 {"--retain-last", "0"},
+		"argument":                                                   {"orders.yaml"},
 	} {
 		p.do(t, "maintain", more...).fails(64, parts)
 	}
 	p.do(t, "maintain").fails(10, "sales.orders", "to maintain")
+}
+
+func TestMaintainRefusesToAbandonTheJobsOwnQuery(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := newPipeline(t, k)
+	k.fill(t, "orders", 3, 0)
+	p.run(t)
+	own := p.do(t, "maintain", "--expire").wants(0).last("maintain")["queryId"].(string)
+	for _, id := range []string{own, strings.ToUpper(own)} {
+		p.do(t, "maintain", "--expire", "--abandoned-query", id).fails(64, "the query of this job itself")
+	}
+	p.do(t, "maintain", "--expire", "--abandoned-query", "flink operator 7f", "--abandoned-query", uuid.NewString()).wants(0)
+}
+
+func TestMaintainOfDeadLettersThatHaveNoTableYet(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := newPipeline(t, k).with("--value-format", "json", "--value-schema", "id INT", "--set", "value.onMalformed=deadLetter", "--set", "deadLetter.table=sales.dead")
+	o := p.do(t, "maintain", "--only", "dead-letters").wants(0)
+	if tables, ok := o.last("maintain")["tables"].([]any); !ok || len(tables) != 0 {
+		t.Errorf("got %s", o.stdout)
+	}
+}
+
+func TestMaintainIsQuietUntilSomethingIsWrong(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := newPipeline(t, k)
+	quiet := func() *outcome { return call(t, nil, append([]string{"sluice", "maintain", "-q"}, p.flags...)...) }
+	if o := quiet().wants(10); o.stderr == "" {
+		t.Error("it says nothing of a table that is not there")
+	}
+	k.fill(t, "orders", 3, 0)
+	p.run(t)
+	if o := quiet().wants(0); o.stdout != "" || o.stderr != "" {
+		t.Errorf("got %q and %q", o.stdout, o.stderr)
+	}
+	p.do(t, "maintain", "-q").wants(0).last("maintain")
+}
+
+// Compaction and manifests are about main, whatever branch the job writes to.
+func TestMaintainOfABranchNamesTheTable(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := newPipeline(t, k).with("--branch", "audit")
+	k.fill(t, "orders", 3, 0)
+	p.run(t)
+	of := p.do(t, "maintain").wants(0).maintained("rows")
+	if of["table"] != tableOfTests || at(of, "compact.skipped") != "main has no snapshot" || at(of, "manifests.skipped") != "main has no snapshot" {
+		t.Errorf("got %v", of)
+	}
+}
+
+func TestMaintainHelpTellsTheDefaults(t *testing.T) {
+	t.Parallel()
+	help := call(t, nil, "sluice", "maintain", "--help").wants(0).stdout
+	for _, want := range []string{"--only TABLE", "min-snapshots-to-keep, or 1)", "max-snapshot-age-ms, or 5d)"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help has no %q:\n%s", want, help)
+		}
+	}
+	if strings.Contains(help, "(default: 0)") {
+		t.Errorf("the help has a default that is refused:\n%s", help)
+	}
 }

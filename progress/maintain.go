@@ -52,6 +52,8 @@ func (c MaintainCount) estimated(dry bool, one string) string {
 type MaintainExpiry struct {
 	Snapshots int64 `json:"snapshots"`
 	Kept      int64 `json:"kept"`
+	// Old counts those older than the limit, whether they went or stayed.
+	Old int64 `json:"old"`
 	// Refs are branches and tags that had outlived their limit.
 	Refs []string `json:"refs"`
 	// Held says for whom more stayed than the limits ask for.
@@ -80,7 +82,8 @@ type MaintainCompact struct {
 	Why     string `json:"why,omitempty"`
 	Commits int64  `json:"commits"`
 	// Left counts small files that were left alone.
-	Left int64 `json:"left"`
+	Left    int64  `json:"left"`
+	Skipped string `json:"skipped,omitempty"`
 }
 
 // MaintainManifests is what became of small manifests.
@@ -118,6 +121,9 @@ func (m *Maintain) Type() string { return "maintain" }
 // WriteText writes a block for each table.
 func (m *Maintain) WriteText(w io.Writer) error {
 	var out page
+	if len(m.Tables) == 0 {
+		out.linef("%s: nothing to maintain: there is no table or folder of dead letters yet", printable(m.Query))
+	}
 	for i := range m.Tables {
 		t := &m.Tables[i]
 		title := t.Table
@@ -129,7 +135,7 @@ func (m *Maintain) WriteText(w io.Writer) error {
 		}
 		out.linef("%s", printable(title))
 		out.pairs("  ", t.pairs(m.DryRun))
-		t.more(&out)
+		t.more(&out, m.QueryID)
 	}
 	return out.to(w)
 }
@@ -139,7 +145,7 @@ func (t *MaintainTable) pairs(dry bool) (pairs [][2]string) {
 		pairs = append(pairs, [2]string{"expire", cmp.Or(skipped(e.Skipped), e.text(dry))})
 	}
 	if c := t.Compact; c != nil {
-		pairs = append(pairs, [2]string{"compact", c.text(dry)})
+		pairs = append(pairs, [2]string{"compact", cmp.Or(skipped(c.Skipped), c.text(dry))})
 	}
 	if r := t.Manifests; r != nil {
 		pairs = append(pairs, [2]string{"manifests", cmp.Or(skipped(r.Skipped), r.text(dry))})
@@ -162,13 +168,43 @@ func skipped(why string) string {
 
 func (e *MaintainExpiry) text(dry bool) string {
 	if e.Snapshots == 0 && len(e.Refs) == 0 {
-		return plural(e.Kept, "snapshot") + ", none old enough"
+		return e.none()
 	}
 	text := fmt.Sprintf("%s %s, %s; %s and %s with them", plural(e.Snapshots, "snapshot"), would(dry, "expired", "would expire"), kept(e.Kept), e.Data.text("data file"), e.Metadata.text("metadata file"))
 	if len(e.Refs) > 0 {
 		text += "; branches and tags past their limit: " + printable(strings.Join(e.Refs, ", "))
 	}
 	return text
+}
+
+// none says why no snapshot goes.
+func (e *MaintainExpiry) none() string {
+	if e.Old == 0 {
+		return plural(e.Kept, "snapshot") + ", none old enough"
+	}
+	var held int64
+	for _, h := range e.Held {
+		held += h.Snapshots
+	}
+	held = min(held, e.Old)
+	text := fmt.Sprintf("%s, none goes though %s old enough: ", plural(e.Kept, "snapshot"), are(e.Old))
+	if held > 0 {
+		text += kept(held) + " for bookkeeping"
+	}
+	if held > 0 && held < e.Old {
+		text += ", "
+	}
+	if held < e.Old {
+		text += kept(e.Old-held) + " as the head of a branch or tag, or among the newest that are retained"
+	}
+	return text
+}
+
+func are(n int64) string {
+	if n == 1 {
+		return "1 is"
+	}
+	return count(n) + " are"
 }
 
 func kept(n int64) string {
@@ -220,10 +256,14 @@ func (o *MaintainOrphans) text(dry bool) string {
 	return text
 }
 
-// more says what stays, and why.
-func (t *MaintainTable) more(out *page) {
+// more says what stays, and why. own is the id of the job's query.
+func (t *MaintainTable) more(out *page, own string) {
 	if t.Expire != nil {
 		for _, h := range t.Expire.Held {
+			if h.Query == own {
+				out.linef("  %s for this job's own bookkeeping", staying(h.Snapshots, "snapshot"))
+				continue
+			}
 			out.linef("  %s for the bookkeeping of %s; if it does not run any more: --abandoned-query %q", staying(h.Snapshots, "snapshot"), printable(cmp.Or(h.Name, h.Query)), h.Query)
 		}
 	}

@@ -32,3 +32,35 @@ func TestADryRunEstimatesWhatIsNotWritten(t *testing.T) {
 		}
 	}
 }
+
+func TestMaintainDoesNotOfferToAbandonTheJobsOwnQuery(t *testing.T) {
+	of := MaintainTable{Expire: &MaintainExpiry{Snapshots: 1, Kept: 3, Old: 3, Held: []MaintainHeld{{sampleQuery, "orders", 1}, {"8f14e45f-ceea-4c1b-9d2f-2f0a6b1c7e33", "refunds", 1}}}}
+	got := maintained(t, false, of)
+	if !strings.Contains(got, "1 snapshot stays for this job's own bookkeeping\n") || strings.Contains(got, sampleQuery) || !strings.Contains(got, `--abandoned-query "8f14e45f-ceea-4c1b-9d2f-2f0a6b1c7e33"`) {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestMaintainSaysWhyNoSnapshotGoes(t *testing.T) {
+	held := []MaintainHeld{{sampleQuery, "orders", 1}}
+	for want, e := range map[string]*MaintainExpiry{
+		"2 snapshots, none old enough\n": {Kept: 2, Held: held},
+		"2 snapshots, none goes though 2 are old enough: 1 stays for bookkeeping, 1 stays as the head of a branch or tag, or among the newest that are retained\n": {Kept: 2, Old: 2, Held: held},
+		"2 snapshots, none goes though 1 is old enough: 1 stays for bookkeeping\n":                                                                                 {Kept: 2, Old: 1, Held: held},
+		"1 snapshot, none goes though 1 is old enough: 1 stays as the head of a branch or tag, or among the newest that are retained\n":                            {Kept: 1, Old: 1},
+	} {
+		if got := maintained(t, false, MaintainTable{Expire: e}); !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant %q", got, want)
+		}
+	}
+}
+
+func TestMaintainSaysWhatItSkips(t *testing.T) {
+	if got := maintained(t, false, MaintainTable{Compact: &MaintainCompact{Skipped: "main has no snapshot"}}); !strings.Contains(got, "compact  skipped: main has no snapshot\n") {
+		t.Errorf("got\n%s", got)
+	}
+	var none strings.Builder
+	if err := (&Maintain{Query: "orders"}).WriteText(&none); err != nil || !strings.Contains(none.String(), "no table or folder of dead letters yet") {
+		t.Errorf("without a table: got %q, %v", &none, err)
+	}
+}

@@ -89,7 +89,7 @@ func sampleVerify() *Verify {
 func sampleMaintain() *Maintain {
 	return &Maintain{Query: "orders", QueryID: sampleQuery, Tables: []MaintainTable{
 		{Table: "sales.orders", Role: "rows",
-			Expire: &MaintainExpiry{Snapshots: 412, Kept: 34, Refs: []string{"audit-2026-10"}, Held: []MaintainHeld{{Query: "8f14e45f-ceea-4c1b-9d2f-2f0a6b1c7e33", Name: "refunds", Snapshots: 14}},
+			Expire: &MaintainExpiry{Snapshots: 412, Kept: 34, Old: 427, Refs: []string{"audit-2026-10"}, Held: []MaintainHeld{{Query: "8f14e45f-ceea-4c1b-9d2f-2f0a6b1c7e33", Name: "refunds", Snapshots: 14}},
 				Data: MaintainCount{310, 5_100_000_000}, Metadata: MaintainCount{530, 6_400_000}},
 			Compact: &MaintainCompact{In: MaintainCount{96, 812_000_000}, Out: MaintainCount{4, 790_000_000}, Groups: 4, Dropped: 1, Why: "some of its rows were deleted meanwhile", Commits: 1, Left: 3},
 			Manifests: &MaintainManifests{Rewritten: MaintainCount{88, 1_900_000}, Written: MaintainCount{1, 1_700_000}, Kept: MaintainCount{2, 15_800_000}, Entries: 2210,

@@ -222,6 +222,9 @@ func (c *compactor) collect(ctx context.Context, done <-chan *group, stop func(e
 // report is what became of the plan.
 func (p *compactPlan) report() *Compaction {
 	r := &Compaction{Left: p.left, Commits: p.commits, Abandoned: p.abandoned, Skipped: p.skipped}
+	if p.head == nil {
+		r.Skipped = noHead
+	}
 	for _, g := range p.groups {
 		r.Groups = append(r.Groups, CompactedGroup{Partition: g.label, State: g.state, In: g.in, Out: g.out, Rows: g.rows, Why: g.why})
 	}

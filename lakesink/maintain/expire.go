@@ -21,6 +21,8 @@ type Expiry struct {
 	// Snapshots went, Kept stayed; Refs are branches and tags that had outlived their own limit.
 	Snapshots, Kept int
 	Refs            []string
+	// Old is how many were older than the limit, whether they went or stayed.
+	Old int
 	// Held says for whose bookkeeping more snapshots stayed than the limits ask for.
 	Held []Held
 	// Data are data and delete files that nothing refers to any more, Metadata manifests, their lists and statistics.
@@ -82,6 +84,7 @@ func (t *Table) plan(ctx context.Context, tbl *table.Table, o ExpireOptions) (*e
 		return nil, err
 	}
 	e.result.Snapshots, e.result.Refs, e.result.Held = len(e.expired), e.refs, e.held
+	e.result.Old = e.old
 	e.result.Kept = len(tbl.Metadata().Snapshots()) - len(e.expired)
 	if e.idle() {
 		return e, nil

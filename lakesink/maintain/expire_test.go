@@ -26,7 +26,7 @@ func (s *small) expire(o ExpireOptions, options Options) *Expiry {
 
 func TestOldSnapshotsGoWithWhatOnlyTheyHave(t *testing.T) {
 	s := filled(t, 6)
-	if e := s.expire(ExpireOptions{}, Options{}); e.Snapshots != 0 || snapshots(s.load()) != 6 {
+	if e := s.expire(ExpireOptions{}, Options{}); e.Snapshots != 0 || e.Old != 0 || snapshots(s.load()) != 6 {
 		t.Errorf("of young snapshots: got %+v", e)
 	}
 	if e := s.expire(ExpireOptions{RetainLast: 3}, Options{Now: later(6), DryRun: true}); e.Snapshots != 3 || e.Kept != 3 || e.Metadata.Files != 3 || e.Metadata.Bytes == 0 || snapshots(s.load()) != 6 {
@@ -38,7 +38,7 @@ func TestOldSnapshotsGoWithWhatOnlyTheyHave(t *testing.T) {
 	if e := s.expire(ExpireOptions{OlderThan: 8 * 24 * time.Hour, RetainLast: 1}, Options{Now: later(6)}); e.Snapshots != 0 {
 		t.Errorf("older than eight days: got %+v", e)
 	}
-	if e := s.expire(ExpireOptions{}, Options{Now: later(6)}); e.Snapshots != 0 {
+	if e := s.expire(ExpireOptions{}, Options{Now: later(6)}); e.Snapshots != 0 || e.Old != 3 {
 		t.Errorf("our tables keep twenty: got %+v", e)
 	}
 	if e := s.expire(ExpireOptions{RetainLast: 1}, Options{Now: later(6)}); e.Snapshots != 2 || snapshots(s.load()) != 1 {
@@ -73,7 +73,7 @@ func TestTheHistoryDownToALedgerStays(t *testing.T) {
 	at := s.load().CurrentSnapshot().SnapshotID
 	s.others(4)
 	e := s.expire(ExpireOptions{RetainLast: 1}, Options{Now: later(6)})
-	if e.Snapshots != 2 || s.load().SnapshotByID(at) == nil || len(e.Held) != 1 || e.Held[0] != (Held{smallQuery, "small", 4}) {
+	if e.Snapshots != 2 || e.Old != 7 || s.load().SnapshotByID(at) == nil || len(e.Held) != 1 || e.Held[0] != (Held{smallQuery, "small", 4}) {
 		t.Errorf("got %+v", e)
 	}
 	if a := s.applied(); a.Cut || a.RolledBack || a.Batch != 2 {

@@ -57,7 +57,7 @@ func (t *Table) RewriteManifests(ctx context.Context) (*Manifests, error) {
 func (t *Table) stageManifests(ctx context.Context, tbl *table.Table) (*Manifests, *lakesink.Staged, error) {
 	head := tbl.CurrentSnapshot()
 	if head == nil {
-		return &Manifests{Skipped: "the table has no snapshot"}, nil, nil
+		return &Manifests{Skipped: noHead}, nil, nil
 	}
 	if why := unpublished(tbl.Metadata()); why != "" {
 		return &Manifests{Skipped: why}, nil, nil

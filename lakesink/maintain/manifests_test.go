@@ -178,3 +178,18 @@ func TestHowPartitionsSort(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEmptyMainIsSaidToBeEmpty(t *testing.T) {
+	s := filled(t, 0, func(o *lakesink.Options) { o.Branch = "audit" })
+	on := Open(s.sink, Options{})
+	c, err := on.Compact(context.Background(), CompactOptions{})
+	if err != nil || c.Skipped != "main has no snapshot" {
+		t.Errorf("compact: got %+v, %v", c, err)
+	}
+	if m := s.rewriteManifests(Options{}); m.Skipped != "main has no snapshot" {
+		t.Errorf("manifests: got %+v", m)
+	}
+	if on.Name() != smallTable {
+		t.Errorf("it is called %s, want %s", on.Name(), smallTable)
+	}
+}

@@ -35,6 +35,8 @@ type retention struct {
 	expired []int64
 	refs    []string
 	held    []Held
+	// old is how many snapshots are older than the limit that counts for them.
+	old int
 }
 
 // rules are the table's and the caller's limits.
@@ -44,11 +46,13 @@ type rules struct {
 	maxAge    int64
 	minKeep   int
 	maxRefAge int64
+	// young are the snapshots that are within their limit.
+	young map[int64]bool
 }
 
 func rulesOf(m table.Metadata, o ExpireOptions, now time.Time) *rules {
 	p := m.Properties()
-	r := &rules{m: m, now: now.UnixMilli(), minKeep: o.RetainLast, maxRefAge: p.GetInt64(table.MaxRefAgeMsKey, table.MaxRefAgeMsDefault),
+	r := &rules{m: m, young: map[int64]bool{}, now: now.UnixMilli(), minKeep: o.RetainLast, maxRefAge: p.GetInt64(table.MaxRefAgeMsKey, table.MaxRefAgeMsDefault),
 		maxAge: p.GetInt64(table.MaxSnapshotAgeMsKey, table.MaxSnapshotAgeMsDefault)}
 	if o.OlderThan > 0 {
 		r.maxAge = o.OlderThan.Milliseconds()
@@ -85,6 +89,9 @@ func retained(m table.Metadata, o ExpireOptions, now time.Time) (*retention, err
 		if !keep[s.SnapshotID] {
 			out.expired = append(out.expired, s.SnapshotID)
 		}
+		if !r.young[s.SnapshotID] {
+			out.old++
+		}
 	}
 	return out, nil
 }
@@ -99,6 +106,7 @@ func (r *rules) agedOut(name string, ref *table.SnapshotRef) bool {
 func (r *rules) keepRef(keep map[int64]bool, ref *table.SnapshotRef, walk []table.Snapshot) {
 	keep[ref.SnapshotID] = true
 	if ref.SnapshotRefType != table.BranchRef {
+		r.young[ref.SnapshotID] = r.young[ref.SnapshotID] || len(walk) > 0 && r.now-walk[0].TimestampMs <= r.maxAge
 		return
 	}
 	for n := range walk {
@@ -106,6 +114,7 @@ func (r *rules) keepRef(keep map[int64]bool, ref *table.SnapshotRef, walk []tabl
 		if old && n >= *cmp.Or(ref.MinSnapshotsToKeep, &r.minKeep) {
 			return // the history is kept without gaps
 		}
+		r.young[walk[n].SnapshotID] = r.young[walk[n].SnapshotID] || !old
 		keep[walk[n].SnapshotID] = true
 	}
 }
@@ -120,7 +129,7 @@ func (r *rules) keepLoose(keep map[int64]bool, walks map[string][]table.Snapshot
 	}
 	for _, s := range r.m.Snapshots() {
 		if !led[s.SnapshotID] && r.now-s.TimestampMs <= r.maxAge {
-			keep[s.SnapshotID] = true
+			keep[s.SnapshotID], r.young[s.SnapshotID] = true, true
 		}
 	}
 }

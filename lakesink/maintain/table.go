@@ -38,7 +38,7 @@ func Open(sink *lakesink.Iceberg, o Options) *Table {
 	return &Table{sink: sink.With(func(s *lakesink.Options) { s.Branch = table.MainBranch }), options: o}
 }
 
-// Name is the table's name with its namespace.
+// Name is the table's name with its namespace, whatever branch the sink writes to.
 func (t *Table) Name() string { return t.sink.TableName() }
 
 // Sink is the table as a sink: Load reads it, Change commits to it, Pinned begins a transaction.
@@ -73,6 +73,9 @@ func notCollected(tbl *table.Table) string {
 	}
 	return "the table forbids that its files are deleted (" + gcEnabled + "=false)"
 }
+
+// noHead is why there is nothing to make anew.
+const noHead = "main has no snapshot"
 
 // Count is a number of files and what they take together.
 type Count struct {
