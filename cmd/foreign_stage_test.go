@@ -103,6 +103,8 @@ type foreignStage struct {
 	dir   string
 	// flags are what every run has besides, such as the address of a catalog's server; without one the catalog is a file in dir.
 	flags []string
+	// environ are variables of theirs.
+	environ []string
 	// want are the records as readers see them: place, then values by column, nil for null.
 	want map[string]map[string]*string
 }
@@ -156,7 +158,7 @@ func (s *foreignStage) run(t *testing.T, tables []foreignTable, altered bool, ro
 			for _, name := range columns {
 				ddl = append(ddl, "`"+strings.ReplaceAll(name, "`", "``")+"` "+all[name].ddl)
 			}
-			p := &pipeline{kafka: s.kafka, dir: s.dir, flags: append([]string{"--bootstrap-servers", s.kafka.addr, "--subscribe", "orders", "--warehouse", s.dir, "--table", "foreign." + table.name,
+			p := &pipeline{kafka: s.kafka, dir: s.dir, environ: s.environ, flags: append([]string{"--bootstrap-servers", s.kafka.addr, "--subscribe", "orders", "--warehouse", s.dir, "--table", "foreign." + table.name,
 				"--value-format", "json", "--value-schema", strings.Join(ddl, ", ")}, s.flags...)}
 			p.run(t)
 			p.proves(t, "proved", live)

@@ -19,7 +19,12 @@ import (
 )
 
 // inPostgres keeps the catalog in a database; warehouse and checkpoint stay local.
-func (p *pipeline) inPostgres(uri string) *pipeline { return p.with("--catalog-uri", uri) }
+func (p *pipeline) inPostgres(uri string) *pipeline {
+	other := *p
+	other.environ = slices.DeleteFunc(slices.Clone(p.environ), func(v string) bool { return strings.HasPrefix(v, catalogVariable) })
+	other.environ = append(other.environ, catalogVariable+uri)
+	return &other
+}
 
 // The life of a job whose catalog is in PostgreSQL: each verb, dead letters, a table that grows, and expiry.
 func TestEachVerbWorksOnACatalogInPostgreSQL(t *testing.T) {
@@ -69,7 +74,8 @@ func TestEachVerbWorksOnACatalogInPostgreSQL(t *testing.T) {
 func (p *pipeline) killedAt(t *testing.T, db rig.Database, n int, cut rig.Cut) bool {
 	t.Helper()
 	w := rig.Cable(t, db.Address)
-	r := prepared(t, child(p.inPostgres(w.Through(t, db.URL)).args("run")...))
+	p = p.inPostgres(w.Through(t, db.URL))
+	r := prepared(t, child(p.args("run")...))
 	r.cmd.Env = append(r.cmd.Env, p.environ...)
 	seen, writing, sent := 0, false, false
 	w.Rule(func(fromClient bool, b []byte) rig.Cut {
@@ -119,6 +125,7 @@ func TestTenProcessesAtOnceOnPostgreSQL(t *testing.T) {
 		k.fill(t, "orders", 15, 0, 1)
 		together(t, func() *outcome {
 			r := prepared(t, child(p.args("run", "--max-offsets-per-trigger", "15", "--wait", "500ms")...))
+			r.cmd.Env = append(r.cmd.Env, p.environ...)
 			r.start()
 			return r.wait()
 		})
@@ -184,7 +191,7 @@ func TestPyIcebergSharesACatalogInPostgreSQL(t *testing.T) {
 func TestTablesThatPyIcebergMadeInPostgreSQLAreWritten(t *testing.T) {
 	rig.Python(t)
 	db := rig.Postgres(t)
-	s := &foreignStage{kafka: embedded(t, "orders"), dir: t.TempDir(), want: map[string]map[string]*string{}, flags: []string{"--catalog-uri", db.URL}}
+	s := &foreignStage{kafka: embedded(t, "orders"), dir: t.TempDir(), want: map[string]map[string]*string{}, environ: []string{catalogVariable + db.URL}}
 	tables := slices.DeleteFunc(slices.Clone(foreignTables), func(f foreignTable) bool { return f.name != "odd" && f.name != "grown" })
 	rig.MakeForeign(t, strings.Replace(db.URL, "postgresql://", "postgresql+psycopg2://", 1), s.dir)
 	s.produce(t, rand.New(rand.NewPCG(5, 6)), 0, 16)

@@ -124,7 +124,7 @@ func (s *storm) behindPostgres(t *testing.T, db rig.Database, p *pipeline) *pipe
 	t.Helper()
 	proxy, address := beforeDatabase(t, db)
 	s.gates = append(s.gates, gate{proxy, rareRate, []faultproxy.Fault{faultproxy.Delay(200 * time.Millisecond), faultproxy.Reset(false), faultproxy.Reset(true), faultproxy.Shutdown(false), faultproxy.Shutdown(true)}})
-	return p.with("--catalog-uri", address)
+	return p.inPostgres(address)
 }
 
 // rage runs the query until it has so many batches.
@@ -284,7 +284,7 @@ func (s *storm) letterTable() string {
 // location is where the newest metadata of a table is.
 func (s *storm) location(t *testing.T, name string) string {
 	t.Helper()
-	options := lakesink.CatalogOptions{Type: s.p.flag("--catalog-type"), URI: s.p.flag("--catalog-uri"), Warehouse: s.p.flag("--warehouse")}
+	options := lakesink.CatalogOptions{Type: s.p.flag("--catalog-type"), URI: s.p.catalogURI(), Warehouse: s.p.flag("--warehouse")}
 	if options.Type == "" {
 		options.Type = "sql"
 	}

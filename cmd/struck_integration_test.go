@@ -149,7 +149,7 @@ func TestARunStruckAtAnyRequestToPostgreSQLLosesAndDoublesNothing(t *testing.T) 
 		place: func(_ *sweep, p *pipeline, folder string) *pipeline {
 			return p.with("--warehouse", lake, "--checkpoint", filepath.Join(lake, "_checkpoints", folder))
 		},
-		through: func(address string, p *pipeline) (*pipeline, []string) { return p.with("--catalog-uri", address), nil }})
+		through: func(address string, p *pipeline) (*pipeline, []string) { return p.inPostgres(address), nil }})
 }
 
 // ground is what a run is struck on.
@@ -274,7 +274,7 @@ func (s *sweep) run(t *testing.T, k *kafka, name string, proxy door, address str
 		<-started
 		_ = r.cmd.Process.Kill() // it may have ended just now
 	})))
-	r.cmd.Env = append(os.Environ(), environ...)
+	r.cmd.Env = slices.Concat(os.Environ(), p.environ, environ)
 	r.start()
 	close(started)
 	return p, r.wait()

@@ -40,9 +40,25 @@ func sharedCatalog(t testing.TB, driver, address string, dialect sqlcatalog.Supp
 	return c
 }
 
+// catalogVariable is where an address with a password comes from: a flag may not hold it.
+const catalogVariable = "SLUICE_SINK_ICEBERG_CATALOG_URI="
+
+// catalogURI is the address of the catalog, from a flag or else from the environment; empty for a catalog in dir.
+func (p *pipeline) catalogURI() string {
+	if uri := p.flag("--catalog-uri"); uri != "" {
+		return uri
+	}
+	for _, variable := range p.environ {
+		if uri, ok := strings.CutPrefix(variable, catalogVariable); ok {
+			return uri
+		}
+	}
+	return ""
+}
+
 func (p *pipeline) catalog(t testing.TB) catalog.Catalog {
 	t.Helper()
-	if uri := p.flag("--catalog-uri"); strings.HasPrefix(uri, "postgresql://") {
+	if uri := p.catalogURI(); strings.HasPrefix(uri, "postgresql://") {
 		return sharedCatalog(t, "pgx", uri, sqlcatalog.Postgres, "file://"+p.dir)
 	}
 	return catalogOf(t, filepath.Join(p.dir, "catalog.db"), "file://"+p.dir)

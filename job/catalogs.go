@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -41,11 +42,63 @@ func serverAddress(s string) (string, error) {
 	return s, nil
 }
 
+// postgresWay says how a database of PostgreSQL is given.
+const postgresWay = "PostgreSQL is postgresql://user@host/database, and its password comes from PGPASSWORD, PGPASSFILE or ${file:…}"
+
+// connectionWords are libpq's keywords in its form "host=db user=etl", and ADO's and ODBC's words for them, at the beginning of
+// a text or behind what separates two of them; a folder year=2026 or host=a in a path is behind a slash.
+// https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
+var connectionWords = regexp.MustCompile(`(?i)(?:^|[\s;,&?])(?:host|hostaddr|port|user|username|user id|uid|password|pwd|passfile|dbname|database|server|` +
+	`driver|service|servicefile|options|application_name|connect_timeout|target_session_attrs|ssl[a-z_]+|gss[a-z]+|krbsrvname|channel_binding|require_auth)\s*=`)
+
+// otherScheme is what begins an address that is neither a path nor a URL, such as jdbc:mysql://db or postgresql:/db.
+var otherScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+
+// isConnection says that a text is more likely how a database is connected to than the path of a file.
+func isConnection(s string) bool {
+	path, ofFile := strings.CutPrefix(s, "file:")
+	return connectionWords.MatchString(path) || holdsSecret(path) || !ofFile && otherScheme.MatchString(path)
+}
+
+// catalogURI is catalogAddress without passwords in flags.
+var catalogURI = func() kind[string] {
+	k := catalogAddress
+	k.read = func(t term) (string, []fault) {
+		uri, faults := catalogAddress.read(t)
+		if faults == nil && t.at.Layer == Flag && passwordIn(uri) {
+			return "", faultOf(t.at, "holds a password, and every user of the machine can read the flags of a process: use the variable "+
+				envName(catalogURIPath)+", or ${file:…} in a job file, or leave it out of the address and give it as PGPASSWORD or PGPASSFILE")
+		}
+		return uri, faults
+	}
+	return k
+}()
+
+// passwordIn says whether an address has a password in it, before the host or among the parameters.
+func passwordIn(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil { // a password with a slash or a percent sign in it, perhaps
+		return Redact("", address) != address
+	}
+	if password, _ := u.User.Password(); password != "" {
+		return true
+	}
+	for name := range u.Query() {
+		if SecretName(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // sqliteFile is the database of a sql catalog: m are the parts of its URL, nil for a path.
 func sqliteFile(s string, m []string) (string, error) {
 	switch {
 	case strings.TrimSpace(s) == "":
 		return "", fmt.Errorf("is empty")
+	case m == nil && isConnection(s):
+		return "", unquoted("is no path of a SQLite database: it looks like how another program connects to a database, with a secret perhaps, " +
+			"and would become the name of a file. " + postgresWay + "; a file of this name begins with ./")
 	case m == nil:
 		s = strings.TrimPrefix(s, "file:")
 		return s, checkPath(s)

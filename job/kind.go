@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -34,6 +35,8 @@ func scalar[T any](name, want string, parse func(string) (T, error), write func(
 		}
 		v, err := parse(t.text)
 		switch {
+		case errors.As(err, new(unquoted)):
+			return none, faultOf(t.at, err.Error())
 		case err != nil && t.secret: // the error may quote the text
 			return none, faultOf(t.at, redacted+" does not fit: want "+want)
 		case err != nil:
@@ -43,6 +46,12 @@ func scalar[T any](name, want string, parse func(string) (T, error), write func(
 	}
 	return k
 }
+
+// unquoted says all that is to be said of a text that is not to be shown.
+type unquoted string
+
+// Error is the message.
+func (u unquoted) Error() string { return string(u) }
 
 // words is a kind of single values for which YAML's numbers, truth values and dates are a mistake: every other reader
 // of the file would take name: 1.10 for 1.1.

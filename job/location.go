@@ -25,7 +25,10 @@ func location(schemes ...string) kind[string] {
 			return "", fmt.Errorf("is empty")
 		case m == nil:
 			if m := slashMissing.FindStringSubmatch(s); m != nil && (m[1] == "file" || slices.Contains(schemes, m[1])) {
-				return "", fmt.Errorf("lacks slashes: URLs begin with %s://, and a folder of this name is ./%s", m[1], s)
+				return "", fmt.Errorf("lacks slashes: URLs begin with %s://, and the path of a folder of this name with ./", m[1])
+			}
+			if holdsSecret(s) {
+				return "", unquoted("holds a secret, and is no path of a folder: want " + want + "; secrets are left to the environment or to properties")
 			}
 			return s, checkPath(s)
 		case m[1] == "file":

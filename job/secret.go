@@ -2,6 +2,7 @@ package job
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -44,6 +45,23 @@ var (
 	// settings are name=value as in queries of URLs, JAAS and connection strings.
 	settings = regexp.MustCompile(`([A-Za-z0-9_.-]+)(\s*=\s*)("[^"]*"|'[^']*'|[^\s;,&"']+)`)
 )
+
+var (
+	// bareUserInfo is name:password@ without the slashes of a URL before it, or with one.
+	bareUserInfo = regexp.MustCompile(`^([^\s:/@"'{\[(]*):/?[^\s:"'/][^@]*@`)
+	// secretHosts are name:password@host at the beginning of what is taken for a path, and settingNames the names in "name=value;name=value".
+	secretHosts  = regexp.MustCompile(`^(?://)?[^/@\s]*:[^@\s]*@`)
+	settingNames = regexp.MustCompile(`(?:^|[\s;,&?])([A-Za-z0-9_.-]+)\s*=`)
+)
+
+// holdsSecret says that what is taken for a path has a secret in it: it is an address without its scheme, or a connection
+// string such as Azure's. The parts of a path that look like settings, such as token=a behind a slash, are names of folders.
+func holdsSecret(path string) bool {
+	if secretHosts.MatchString(path) {
+		return true
+	}
+	return slices.ContainsFunc(settingNames.FindAllStringSubmatch(path, -1), func(m []string) bool { return SecretName(m[1]) })
+}
 
 // Redact is a value fit for logs and terminals: all of it is hidden if the name is that of a secret, else the
 // credentials inside URLs and name=value pairs are.

@@ -50,7 +50,7 @@ func (t term) quoted() string {
 	if t.secret {
 		return redacted
 	}
-	text := Redact("", t.text)
+	text := bareUserInfo.ReplaceAllString(Redact("", t.text), "$1:"+redacted+"@")
 	if len(text) > 80 {
 		return strconv.Quote(text[:77]) + "…"
 	}

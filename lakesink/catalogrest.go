@@ -56,6 +56,8 @@ func restMeaning(err error) (class batch.Class, hint string, ok bool) {
 		return batch.NotSetUp, "the catalog does not take this request: its own words, above, say why", true
 	case errors.As(err, &misuse):
 		return batch.NotSetUp, "correct sink.iceberg.catalog in the job", true
+	case errors.As(err, &token) && token.At != "":
+		return batch.NotSetUp, "check oauth2-server-uri in sink.iceberg.catalog.properties, or whether a proxy or a login page stands before it", true
 	case errors.As(err, &token) && token.Status >= 400 && token.Status < 500 && token.Status != http.StatusTooManyRequests:
 		return batch.NotSetUp, restLogin, true
 	case errors.As(err, &stranger):

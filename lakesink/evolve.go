@@ -146,17 +146,21 @@ func (i *Iceberg) evolved(t *table.Table, rows columns.Schema) (*iceberg.Schema,
 			e.differ("two columns would have one path, since names with dots meet those of columns inside of others (%v): set value.onUnknownField to ignore or deadLetter, and the next run finishes the batch", err)
 		}
 	}
+	hint := "value.onUnknownField addColumn adds columns, widens int to long, float to double and decimals, and makes columns optional; for the rest change value.schema to what the table has, alter the table by other means, or begin another query with another table"
 	if len(e.differences) == 0 {
 		var wrote []parquetfile.Field
 		wrote, e.differences = fit(wider, rows)
 		e.differences = append(e.differences, i.layoutDifferences(t, wrote)...)
+		if len(i.askedDifferences(t, wrote)) == len(e.differences) {
+			hint = layoutHint
+		}
 	}
 	if len(e.differences) == 0 {
 		return wider, e.changes, nil
 	}
 	return nil, nil, &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("table %s does not take the rows, and sluice does not alter it so that it would: %s", i.TableName(), strings.Join(e.differences, "; ")),
-		Hint:    "value.onUnknownField addColumn adds columns, widens int to long, float to double and decimals, and makes columns optional; for the rest change value.schema to what the table has, alter the table by other means, or begin another query with another table"}
+		Hint:    hint}
 }
 
 // evolution is the change of a schema in the making.

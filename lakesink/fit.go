@@ -2,6 +2,7 @@ package lakesink
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/iceberg-go"
@@ -156,8 +157,16 @@ func (i *Iceberg) differing(t *table.Table, rows columns.Schema) (fields []parqu
 
 // layoutDifferences are what keeps us from laying out rows as the table, or the job, wants it.
 func (i *Iceberg) layoutDifferences(t *table.Table, fields []parquetfile.Field) []string {
-	differences := append(placeDifferences(t), i.specDifferences(t, fields)...)
-	differences = append(differences, propertiesOf(t).faults...)
+	return slices.Concat(placeDifferences(t), propertiesOf(t).faults, i.askedDifferences(t, fields))
+}
+
+// layoutHint is what can be done about partitions and an order that the table does not have, or not for these columns.
+const layoutHint = "leave sink.iceberg.partitionBy and sortBy out to follow the table, or make them what the table has and its columns allow; " +
+	"or write to another table, which is created, and is another query"
+
+// askedDifferences are those of partitions and order.
+func (i *Iceberg) askedDifferences(t *table.Table, fields []parquetfile.Field) []string {
+	differences := i.specDifferences(t, fields)
 	if _, err := i.orderOf(t, fields); err != nil {
 		differences = append(differences, err.Error())
 	}
@@ -171,7 +180,11 @@ func (i *Iceberg) fieldsFor(t *table.Table, rows columns.Schema) ([]parquetfile.
 		return fields, nil
 	}
 	hint := i.fitting(t)
-	if len(propertiesOf(t).faults) == len(differences) {
+	switch {
+	case i.options.DeadLetters:
+	case len(i.askedDifferences(t, fields)) == len(differences):
+		hint = layoutHint
+	case len(propertiesOf(t).faults) == len(differences):
 		hint = "correct the properties of the table, or remove them (ALTER TABLE … UNSET TBLPROPERTIES): docs/tables.md lists what they mean"
 	}
 	return nil, &batch.Fault{Class: batch.Inconsistent, Hint: hint,

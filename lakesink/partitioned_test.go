@@ -181,7 +181,11 @@ func TestAJobThatContradictsATablesPartitionsIsToldBoth(t *testing.T) {
 	for _, terms := range [][]string{{"hours(timestamp)"}, {}, {"days(timestamp)"}, {"days(timestamp)", "bucket(8, partition)"}} {
 		o := testOptions()
 		o.PartitionBy = partitionBy(t, terms...)
-		wantClass(t, New(c, o).Create(t.Context(), rawSchema()), batch.Inconsistent, "partitioned by days(timestamp), bucket(16, partition)", "partitionBy asks for")
+		err := New(c, o).Create(t.Context(), rawSchema())
+		wantClass(t, err, batch.Inconsistent, "partitioned by days(timestamp), bucket(16, partition)", "partitionBy asks for")
+		if hint := batch.HintOf(err); !strings.Contains(hint, "leave sink.iceberg.partitionBy and sortBy out") || strings.Contains(hint, "addColumn") {
+			t.Errorf("got the hint %q, want what to do about partitions", hint)
+		}
 	}
 	for _, terms := range [][]layout.Term{nil, partitionBy(t, "day(timestamp)", "bucket(partition, 16)"), partitionBy(t, "bucket(16, partition)", "days(timestamp)")} {
 		o := testOptions()

@@ -113,6 +113,9 @@ func (i *Iceberg) wouldBe(ctx context.Context, o CatalogOptions) (string, error)
 	if at := properties["location"]; at != "" {
 		return url.JoinPath(at, name)
 	}
+	if o.Type == "hadoop" { // the table's path is its name
+		return url.JoinPath(warehouse, i.table...)
+	}
 	return url.JoinPath(warehouse, strings.Join(namespace, ".")+".db", name)
 }
 

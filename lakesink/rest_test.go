@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -243,6 +244,26 @@ func TestATokenThatEndsDuringACommitIsRenewed(t *testing.T) {
 			t.Errorf("%d: got %d fresh tokens, want 1", code, issued-before)
 		}
 		wantOffsets(t, c, 10, 0)
+	}
+}
+
+// A login page, or the way to one, is no answer of a server of tokens, and will be there the next time as well.
+func TestAPageInPlaceOfATokenIsNotSetUp(t *testing.T) {
+	catalog := resttest.New(t, nil)
+	for name, answer := range map[string]http.HandlerFunc{
+		"page": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Log in</html>") },
+		"redirection": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/login?state=SEKRET", http.StatusFound)
+		},
+		"other JSON": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"ok"}`) },
+	} {
+		tokens := httptest.NewServer(answer)
+		_, err := OpenCatalog(t.Context(), CatalogOptions{Type: "rest", URI: catalog.URL, Properties: map[string]string{"credential": "id:SEKRET", "oauth2-server-uri": tokens.URL + "/auth"}})
+		tokens.Close()
+		wantClass(t, err, batch.NotSetUp, "from "+tokens.URL+"/auth")
+		if text := err.Error() + batch.HintOf(err); strings.Contains(text, "SEKRET") || !strings.Contains(text, "check oauth2-server-uri") {
+			t.Errorf("%s: got %s", name, text)
+		}
 	}
 }
 

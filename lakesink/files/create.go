@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -30,11 +31,10 @@ func (f *Folder) fits(s *state, rows columns.Schema) error {
 	if s.schema == nil {
 		return f.gone()
 	}
-	if _, differences := fit(s.schema.Columns, rows); len(differences) > 0 {
-		return f.misfit(append(differences, f.laidOut(s.schema)...))
-	}
-	if differences := f.laidOut(s.schema); len(differences) > 0 {
-		return f.misfit(differences)
+	_, differences := fit(s.schema.Columns, rows)
+	laidOut := f.laidOut(s.schema)
+	if len(differences)+len(laidOut) > 0 {
+		return f.misfit(differences, laidOut)
 	}
 	return nil
 }
@@ -141,13 +141,17 @@ func (f *Folder) Evolution(ctx context.Context, rows columns.Schema) ([]string, 
 // wider is the folder's columns as rows need them, and what is altered by that; no changes where it takes them.
 func (f *Folder) wider(schema *Schema, rows columns.Schema) ([]Column, []string, error) {
 	to, changes, differences := evolved(schema.Columns, rows)
-	differences = append(append(differences, f.laidOut(schema)...), schema.clashes(to)...)
-	if len(differences) == 0 {
+	laidOut, clashes := f.laidOut(schema), schema.clashes(to)
+	hint := "a folder of files gets new columns and optional ones, and never other types; change the job, or write to another folder, which is another query"
+	if len(differences)+len(clashes) == 0 {
+		hint = layoutHint
+	}
+	if differences = slices.Concat(differences, laidOut, clashes); len(differences) == 0 {
 		return to, changes, nil
 	}
 	return nil, nil, &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("%s does not take the rows, and sluice does not alter it so that it would: %s", f.options.Location, strings.Join(differences, "; ")),
-		Hint:    "a folder of files gets new columns and optional ones, and never other types; change the job, or write to another folder, which is another query"}
+		Hint:    hint}
 }
 
 // Evolve makes the folder take rows of the schema: columns are added, also inside of others, and made optional. Files that

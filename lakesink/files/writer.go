@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sluice/batch"
@@ -33,11 +34,11 @@ func (f *Folder) Write(ctx context.Context, task *batch.Task, attempt string, ro
 	}
 	fields, differences := fit(schema.Columns, rows)
 	if len(differences) > 0 {
-		return nil, f.misfit(differences)
+		return nil, f.misfit(differences, nil)
 	}
 	order, err := orderOf(f.options.SortBy, schema.Columns, fields)
 	if err != nil {
-		return nil, f.misfit([]string{err.Error()})
+		return nil, f.misfit(nil, []string{err.Error()})
 	}
 	types := typesOf(schema.Columns)
 	set := &lakesink.FileSet{Store: f.options.Store, Spare: &f.spare, Fields: schema.inFiles(fields), Options: f.fileOptions(task, attempt), TargetBytes: f.options.TargetFileBytes,
@@ -88,9 +89,19 @@ func (f *Folder) gone() error {
 		Hint: "check the address of the folder, and that its disk is mounted; sluice run makes a folder that is not there"}
 }
 
-// misfit is the fault of a folder that does not take rows.
-func (f *Folder) misfit(differences []string) error {
+// layoutHint is what can be done about partitions and an order that a folder does not have.
+const layoutHint = "leave sink.parquet.partitionBy out to follow the folder or make it what the folder has, and sort by columns that are there; or write to another folder, which is another query"
+
+// misfit is the fault of a folder that does not take rows, for their columns or for how they are laid out.
+func (f *Folder) misfit(columns, laidOut []string) error {
+	differences := slices.Concat(columns, laidOut)
 	hint := "let a run add columns (value.onUnknownField addColumn, with value.format json, avro or protobuf), or change the job; types never change in a folder of files: for others it is another folder, and another query"
+	switch {
+	case len(columns) == 0:
+		hint = layoutHint
+	case len(laidOut) > 0:
+		hint += "; and " + layoutHint
+	}
 	if f.options.DeadLetters {
 		hint = "go on with another deadLetter.path, which is created"
 	}

@@ -66,11 +66,17 @@ type TokenError struct {
 	Status            int
 	Code, Description string
 	Err               error
+	// At is the server's address, without what may be secret, where something else than such a server has answered there: a
+	// page, a redirection.
+	At string
 }
 
 // Error has the words of OAuth2 (RFC 6749, section 5.2).
 func (t *TokenError) Error() string {
 	text := "get a token"
+	if t.At != "" {
+		text += " from " + t.At
+	}
 	if t.Status != 0 {
 		text += fmt.Sprintf(": HTTP %d", t.Status)
 	}

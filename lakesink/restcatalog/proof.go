@@ -181,12 +181,14 @@ func (b *bearer) fetch(ctx context.Context) error {
 	}
 	decoded := json.Unmarshal(body, &got)
 	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return &TokenError{Status: resp.StatusCode, At: barely(b.at), Description: "a redirection to " + barely(resp.Header.Get("Location"))}
 	case resp.StatusCode != http.StatusOK:
 		return b.refused(resp.StatusCode, body, got.Code, got.Text)
 	case err != nil:
 		return &TokenError{Status: resp.StatusCode, Err: err}
 	case decoded != nil || got.Token == "":
-		return &TokenError{Status: resp.StatusCode, Description: "the answer holds no access_token"}
+		return &TokenError{Status: resp.StatusCode, At: barely(b.at), Description: "the answer holds no access_token: what answers there is no server of tokens"}
 	}
 	b.token, b.until, b.number = got.Token, time.Time{}, b.number+1
 	if seconds, err := got.ExpiresIn.Float64(); err == nil && seconds > 0 {
