@@ -73,6 +73,9 @@ func TestMaintainKeepsRowsAndDeadLettersAndTheQueryGoesOn(t *testing.T) {
 	if got := at(dry.maintained("rows"), "orphans.found.files"); got != 1.0 {
 		t.Errorf("the dry run found %v orphans, want 1", got)
 	}
+	if of := dry.maintained("rows"); at(of, "compact.out.files") != 1.0 || at(of, "compact.out.bytes") != at(of, "compact.in.bytes") {
+		t.Errorf("the dry run estimates %v", at(of, "compact"))
+	}
 	did := p.do(t, "maintain", "--older-than", "1ms", "--retain-last", "1").wants(0)
 	for _, role := range []string{"rows", "deadLetters"} {
 		of := did.maintained(role)
