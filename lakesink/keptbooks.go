@@ -27,8 +27,8 @@ func (i *Iceberg) keptMark(t *table.Table) error {
 // committed since, theirs may have changed it.
 func (d *deal) kept(t *table.Table, o *offer) error {
 	head := t.CurrentSnapshot()
-	if head == nil || head.SnapshotID != o.snapshot.SnapshotID {
-		return nil
+	if head == nil || head.SnapshotID != o.snapshot.SnapshotID || d.answer != nil {
+		return nil // after an answer that was lost it may have been somebody else, and a catalog is found out by the next batch
 	}
 	ledger, err := batch.ParseLedger(t.Properties(), d.commit.Query)
 	if err != nil || ledger != nil && ledger.Snapshot == o.snapshot.SnapshotID {
