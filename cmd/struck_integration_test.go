@@ -105,7 +105,7 @@ var databaseBlows = []blow{
 }
 
 // sampled is how many blows are dealt without -full, each at one request; which is drawn.
-const sampled = 4
+const sampled = 3
 
 // At each request of a run to a real S3 server something goes wrong once: the run ends as it should, records arrive, the
 // next run makes good what is to be made good, and each record is there once, for verify and for foreign engines. With
