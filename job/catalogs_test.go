@@ -8,12 +8,12 @@ import (
 // catalogJob is a job with some settings of its catalog.
 func catalogJob(set ...string) (*Job, error) {
 	base := []string{"source.subscribe=orders", "source.kafka.bootstrap.servers=b:9092", "sink.iceberg.table=a.t", "checkpoint=/data/c", "sink.iceberg.catalog.warehouse=s3://lake/x"}
-	return Load(Input{Set: append(base, set...), WorkDir: "/work"})
+	return Load(Input{Set: append(base, set...), WorkDir: "/etc/sluice"})
 }
 
 // catalogAt is such a job whose catalog's address comes from a flag or from a variable.
 func catalogAt(from Layer, uri string) (*Job, error) {
-	in := Input{WorkDir: "/work", Set: []string{"source.subscribe=orders", "source.kafka.bootstrap.servers=b:9092", "sink.iceberg.table=a.t", "checkpoint=/data/c", "sink.iceberg.catalog.warehouse=/data/lake"}}
+	in := Input{WorkDir: "/etc/sluice", Set: []string{"source.subscribe=orders", "source.kafka.bootstrap.servers=b:9092", "sink.iceberg.table=a.t", "checkpoint=/data/c", "sink.iceberg.catalog.warehouse=/data/lake"}}
 	if from == Flag {
 		in.Flags = []FlagValue{{"catalog-uri", uri}}
 	} else {
@@ -29,7 +29,7 @@ func TestTheAddressOfAServerIsTakenInEachOfItsForms(t *testing.T) {
 		"jdbc:postgresql://db/lake?user=me&password=SEKRET":      "postgresql://db/lake?user=me&password=SEKRET",
 		"postgresql+psycopg2://me:SEKRET@one:5432,two:5432/lake": "postgresql://me:SEKRET@one:5432,two:5432/lake",
 		"/data/catalog.db":                                       "/data/catalog.db",
-		"catalog.db":                                             "/work/catalog.db",
+		"catalog.db":                                             "/etc/sluice/catalog.db",
 		"sqlite:////data/catalog.db":                             "/data/catalog.db",
 	} {
 		j, err := catalogAt(Environment, uri)
@@ -105,7 +105,7 @@ func TestAPasswordInAFlagIsRefused(t *testing.T) {
 func TestAFolderWhosePathHoldsASecretIsRefused(t *testing.T) {
 	for _, place := range []string{"DefaultEndpointsProtocol=https;AccountName=a;AccountKey=SEKRET==", "AKIA:SEKRET@bucket/lake", "s3:/AKIA:SEKRET@bucket/lake", "lake?secret_key=SEKRET"} {
 		for _, key := range []string{"checkpoint", "sink.iceberg.catalog.warehouse", "sink.parquet.path", "deadLetter.path"} {
-			_, err := Load(Input{WorkDir: "/work", Set: []string{key + "=" + place}})
+			_, err := Load(Input{WorkDir: "/etc/sluice", Set: []string{key + "=" + place}})
 			if err == nil || strings.Contains(err.Error(), "SEKRET") || !strings.Contains(err.Error(), "--set: "+key+":") {
 				t.Errorf("%s %s: got %v, want it refused without the secret", key, place, err)
 			}

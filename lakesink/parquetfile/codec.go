@@ -117,15 +117,7 @@ func newGzip(level int) (codec, error) {
 }
 
 func (c *gzipCodec) compress(dst, src []byte) ([]byte, error) {
-	out := bytes.NewBuffer(dst)
-	c.writer.Reset(out)
-	if _, err := c.writer.Write(src); err != nil {
-		return nil, err
-	}
-	if err := c.writer.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return compressStream(c.writer, dst, src)
 }
 func (*gzipCodec) format() format.CompressionCodec { return format.Gzip }
 
@@ -138,6 +130,22 @@ func (c *lz4Codec) compress(dst, src []byte) ([]byte, error) {
 }
 func (*lz4Codec) format() format.CompressionCodec { return format.Lz4Raw }
 
+// compressStream appends to dst what an encoder of streams, begun anew, makes of src.
+func compressStream(w interface {
+	io.WriteCloser
+	Reset(io.Writer)
+}, dst, src []byte) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
+	w.Reset(out)
+	if _, err := w.Write(src); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
 type brotliCodec struct{ writer *brotli.Writer }
 
 // newBrotli bounds what an encoder remembers, as with zstd.
@@ -146,15 +154,7 @@ func newBrotli(level int) codec {
 }
 
 func (c *brotliCodec) compress(dst, src []byte) ([]byte, error) {
-	out := bytes.NewBuffer(dst)
-	c.writer.Reset(out)
-	if _, err := c.writer.Write(src); err != nil {
-		return nil, err
-	}
-	if err := c.writer.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return compressStream(c.writer, dst, src)
 }
 func (*brotliCodec) format() format.CompressionCodec { return format.Brotli }
 
