@@ -93,6 +93,16 @@ type TaskResult struct {
 	DeadLetters *DeadLetters `json:"deadLetters,omitempty"`
 	// Misfits says which records are no rows; nil if all are.
 	Misfits *Misfits `json:"misfits,omitempty"`
+	// Spilled says what of the rows went to temporary files meanwhile.
+	Spilled Spilled `json:"spilled,omitzero"`
+}
+
+// Spilled says what rows that are to be sorted, and that memory did not hold, took of the folder for temporary files.
+type Spilled struct {
+	// Bytes were written there.
+	Bytes int64 `json:"bytes,omitempty"`
+	// Failure is why that was not possible, so that there are more and smaller files, each sorted; empty if nothing failed.
+	Failure string `json:"failure,omitempty"`
 }
 
 // DataFile is a file that was written for a table and is not yet part of it, with its statistics by field id.

@@ -17,11 +17,12 @@ import (
 // benchRows is how many rows a task of the benchmark has: one worker's share of a batch of the default size.
 const benchRows = 500_000
 
-// benchBatches are JSON orders of about 250 bytes, as in bench/, in batches as readers hand them out.
+// benchBatches are JSON orders of about 250 bytes, as in bench/, in batches as readers hand them out. No two are alike: rows that
+// are would be neighbours once they are sorted, and cost nothing to compress.
 func benchBatches() (batches []*columns.Batch, bytes int64) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	const each = 4000
-	for from := int64(0); from < 40_000; from += each {
+	for from := int64(0); from < benchRows; from += each {
 		b := rawRows(0, from, from+each)
 		keys, values := make([]any, each), make([]any, each)
 		for i := range values {
@@ -34,23 +35,26 @@ func benchBatches() (batches []*columns.Batch, bytes int64) {
 		b.Columns[0], b.Columns[1] = rowtest.Array(rawSchema()[0].Type, keys), rowtest.Array(rawSchema()[1].Type, values)
 		batches = append(batches, b)
 	}
-	return batches, bytes * benchRows / 40_000
+	return batches, bytes
 }
 
 // layouts are ways to write the same rows: plainly, in one partition, in 64 that rows change between at random, and sorted by a
-// column in no order.
+// column in no order, in memory that holds them all and in the usual one, where runs of them are merged.
 func layouts(b *testing.B) []struct {
 	name string
 	sink *Iceberg
 } {
-	laid := func(terms []string, order ...string) *Iceberg {
-		s, _ := newTable(b, func(o *Options) { o.PartitionBy, o.SortBy = partitionBy(b, terms...), sortBy(b, order...) })
+	laid := func(memory int64, terms []string, order ...string) *Iceberg {
+		s, _ := newTable(b, func(o *Options) {
+			o.MemoryBytes, o.PartitionBy, o.SortBy = memory, partitionBy(b, terms...), sortBy(b, order...)
+		})
 		return s
 	}
 	return []struct {
 		name string
 		sink *Iceberg
-	}{{"plain", laid(nil)}, {"one-partition", laid([]string{"days(timestamp)"})}, {"64-partitions", laid([]string{"bucket(64, key)"})}, {"sorted", laid(nil, "key")}}
+	}{{"plain", laid(0, nil)}, {"one-partition", laid(0, []string{"days(timestamp)"})}, {"64-partitions", laid(0, []string{"bucket(64, key)"})},
+		{"sorted", laid(1<<30, nil, "key")}, {"sorted-merged", laid(0, nil, "key")}}
 }
 
 // writeTask writes the files of one task, and returns how many there are and how large all are.

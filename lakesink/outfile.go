@@ -13,7 +13,8 @@ import (
 type outFile struct {
 	w     *Writer
 	files *parquetfile.Writer
-	// folder is the partition's, empty without partitions; values are its own, by field id.
+	// key is the partition's, folder its place, both empty without partitions; values are its own, by field id.
+	key    string
 	folder string
 	values map[int]json.RawMessage
 	// open is nil between files.

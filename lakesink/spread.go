@@ -18,14 +18,9 @@ import (
 // there are room bytes of them; then each partition's rows go to its file together, so that pages are as large as they can
 // be. Of a file that is open nothing is in memory but its compressed pages. When these are more than most bytes the largest
 // files are finished, which frees the most for the fewest files. Partitions of few rows wait for more.
-//
-// Rows that are to be sorted are gathered even where there is one partition only. What goes to a file together is sorted, and
-// is all that goes there: a file has one sorted run, as large as the memory allows.
 type spread struct {
 	w    *Writer
 	spec *partition.Spec
-	// sorter is nil where rows are not sorted.
-	sorter *sorter
 	// base makes the writers of files, which share its memory.
 	base  *parquetfile.Writer
 	spare []*parquetfile.Writer
@@ -59,23 +54,12 @@ type part struct {
 	held int64
 }
 
-func newSpread(w *Writer, fields []partition.Field, order *partition.Order, memory int64) (*spread, error) {
-	spec, err := partition.NewSpec(fields)
-	if err != nil {
-		return nil, err
-	}
-	s := &spread{w: w, spec: spec, base: w.files, room: memory / gatheredShare, most: memory * 3 / 8, parts: map[string]*part{}}
-	if order != nil {
-		s.sorter = &sorter{order: order}
-		s.room = memory / sortedShare // no file stays open
-	}
-	s.room = min(s.room, mostRoom)
-	return s, nil
+func newSpread(w *Writer, spec *partition.Spec, memory int64) *spread {
+	return &spread{w: w, spec: spec, base: w.files, room: min(memory/gatheredShare, mostRoom), most: memory * 3 / 8, parts: map[string]*part{}}
 }
 
-// gatheredShare is the part of the memory for rows that wait, sortedShare that for rows that are to be sorted; while some are
-// kept they take half as much again, and what they are sorted by as much as those columns.
-const gatheredShare, sortedShare = 5, 3
+// gatheredShare is the part of the memory for rows that wait; while some are kept they take half as much again.
+const gatheredShare = 5
 
 // mostRoom leaves room for a batch of rows below the 2 GiB that a column can hold.
 const mostRoom = 1 << 30
@@ -106,7 +90,7 @@ func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
 
 // straight reports whether the rows are of the only partition that there has been, if there has been one.
 func (s *spread) straight(rows *columns.Batch) bool {
-	if s.sorter != nil || len(s.parts) > 1 || s.gathered.Rows > 0 {
+	if len(s.parts) > 1 || s.gathered.Rows > 0 {
 		return false
 	}
 	s.partition(rows, 0)
@@ -167,8 +151,8 @@ func (s *spread) gather(rows *columns.Batch) {
 }
 
 // group notes for each partition which rows of gathered are going to be its own, and returns the rows in the order in which
-// they go there: those of a partition together, and sorted among themselves if they are to be sorted in the end. Rows are in the
-// processor's cache now; when they leave they are not, and are read in stretches then.
+// they go there: those of a partition together. Rows are in the processor's cache now; when they leave they are not, and are read
+// in stretches then.
 func (s *spread) group(rows *columns.Batch) []int32 {
 	s.touched, s.grouped = s.touched[:0], s.grouped[:0]
 	for i := range rows.Rows {
@@ -181,9 +165,6 @@ func (s *spread) group(rows *columns.Batch) []int32 {
 	for _, p := range s.touched {
 		if p.old == 0 {
 			s.waiting = append(s.waiting, p)
-		}
-		if s.sorter != nil {
-			s.sorter.sort(rows, p.rows[p.old:])
 		}
 		for k, row := range p.rows[p.old:] {
 			p.rows[p.old+k] = int32(s.gathered.Rows + len(s.grouped))
@@ -222,9 +203,6 @@ func (s *spread) settle(ctx context.Context, all bool) error {
 // send adds the rows that wait for p to its file, a slice at a time.
 func (s *spread) send(ctx context.Context, p *part) error {
 	s.start(p)
-	if s.sorter != nil {
-		s.sorter.sort(&s.gathered, p.rows)
-	}
 	step := max(1, int(int64(s.gathered.Rows)*(s.room/8)/max(1, s.bytes)))
 	for from := 0; from < len(p.rows); from += step {
 		rows := p.rows[from:min(from+step, len(p.rows))]
@@ -234,9 +212,6 @@ func (s *spread) send(ctx context.Context, p *part) error {
 	}
 	p.rows, p.old = p.rows[:0], 0
 	s.weigh(p)
-	if s.sorter != nil {
-		return s.finish([]*part{p})
-	}
 	if s.held <= s.most {
 		return nil
 	}

@@ -36,12 +36,14 @@ type Writer struct {
 	// set stands for sink and table where there is no table.
 	set *FileSet
 
-	// Rows go to whole, or to spread if the table has partitions.
+	// Rows go to whole, to spread if the table has partitions, or to sorted if they are to be in order.
 	whole    *outFile
 	spread   *spread
+	sorted   *sorted
 	landing  *landing
 	begun    int // files
 	finished []batch.DataFile
+	spilled  batch.Spilled
 	done     bool
 }
 
@@ -114,12 +116,19 @@ func (w *Writer) lay(fields []parquetfile.Field, options parquetfile.Options, pa
 	if w.files, err = w.spare().take(fields, options); err != nil {
 		return err
 	}
-	if !gathers {
-		w.whole = &outFile{w: w, files: w.files}
-		return nil
+	spec, err := partition.NewSpec(parts)
+	if err != nil {
+		return err
 	}
-	w.spread, err = newSpread(w, parts, order, memory)
-	return err
+	switch {
+	case order != nil:
+		w.sorted = newSorted(w, spec, order, memory)
+	case gathers:
+		w.spread = newSpread(w, spec, memory)
+	default:
+		w.whole = &outFile{w: w, files: w.files}
+	}
+	return nil
 }
 
 // partitionGroupBytes is the size of row groups, before compression, where there are many files at once.
@@ -181,7 +190,10 @@ func createdByForm(program string) string {
 
 // Write adds rows to the files. It keeps nothing of rows. After an error the writer is good for Abort only.
 func (w *Writer) Write(ctx context.Context, rows *columns.Batch) error {
-	if w.spread != nil {
+	switch {
+	case w.sorted != nil:
+		return w.sorted.write(ctx, rows)
+	case w.spread != nil:
 		return w.spread.write(ctx, rows)
 	}
 	return w.whole.add(ctx, rows)
@@ -201,12 +213,17 @@ func (w *Writer) Close(ctx context.Context) ([]batch.DataFile, error) {
 	if !w.done {
 		w.spare().put(w.files)
 	}
-	w.done, w.files, w.spread, w.whole = true, nil, nil, nil
+	w.done, w.files, w.sorted, w.spread, w.whole = true, nil, nil, nil, nil
 	return w.finished, nil
 }
 
+// Spilled says what of rows that were sorted went to temporary files.
+func (w *Writer) Spilled() batch.Spilled { return w.spilled }
+
 func (w *Writer) finish(ctx context.Context) error {
 	switch {
+	case w.sorted != nil:
+		return w.sorted.close(ctx)
 	case w.spread != nil:
 		return w.spread.close(ctx)
 	case w.whole != nil && w.whole.open != nil:
@@ -217,6 +234,9 @@ func (w *Writer) finish(ctx context.Context) error {
 
 // Abort gives up: open files are not completed, finished ones stay for orphan removal. It does nothing after Close.
 func (w *Writer) Abort() {
+	if w.sorted != nil {
+		w.sorted.abort()
+	}
 	if w.spread != nil {
 		w.spread.abort()
 	}
@@ -224,5 +244,5 @@ func (w *Writer) Abort() {
 		w.whole.abort()
 	}
 	_ = w.landing.wait() // files that are complete are no worse than those before them
-	w.done, w.spread, w.whole = true, nil, nil
+	w.done, w.sorted, w.spread, w.whole = true, nil, nil, nil
 }

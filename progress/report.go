@@ -69,6 +69,8 @@ type Extra struct {
 	// ReadBytes were fetched from Kafka, as sent; WrittenBytes is the size of the data files.
 	ReadBytes    int64 `json:"readBytes"`
 	WrittenBytes int64 `json:"writtenBytes"`
+	// SpilledBytes went to temporary files, of rows that are sorted and that memory did not hold; absent if none did.
+	SpilledBytes int64 `json:"spilledBytes,omitempty"`
 	Files        int64 `json:"files"`
 	// Snapshot is the table's snapshot that holds the batch.
 	Snapshot int64 `json:"snapshot"`
@@ -118,6 +120,8 @@ type Summary struct {
 	// Bytes is the size of the data files written, Files their number.
 	Bytes int64 `json:"bytes"`
 	Files int64 `json:"files"`
+	// SpilledBytes is as in Extra.
+	SpilledBytes int64 `json:"spilledBytes,omitempty"`
 	// CaughtUp says that the ends frozen at the start were reached.
 	CaughtUp bool `json:"caughtUp"`
 	// Lag is the number of offsets between where the query is and the live ends, for a run that a signal stopped the

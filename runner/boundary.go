@@ -83,6 +83,12 @@ type Writer interface {
 	Abort()
 }
 
+// Spiller is a Writer that keeps in temporary files what memory does not hold.
+type Spiller interface {
+	// Spilled says, after Close, what went there.
+	Spilled() batch.Spilled
+}
+
 // Log is the checkpoint: the durable record of what was planned and what was done (checkpoint). A batch depends on it.
 type Log interface {
 	// Query is the query's id; empty if the checkpoint has none yet. A checkpoint with entries but no id is an

@@ -36,6 +36,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	}
 	watch.lap("commitOffsets")
 
+	r.tellCrowded(plan, work.results)
 	report := r.report(plan, work, replayed, watch)
 	report.Sluice.Altered = work.altered
 	r.count(report)

@@ -69,6 +69,9 @@ func (e *Executor) Execute(ctx context.Context, task *batch.Task) (*batch.TaskRe
 	if result.Files, err = writer.Close(ctx); err != nil {
 		return nil, fmt.Errorf("finish files of task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
+	if spiller, spills := writer.(Spiller); spills {
+		result.Spilled = spiller.Spilled()
+	}
 	return result, nil
 }
 

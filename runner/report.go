@@ -43,6 +43,7 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 	var records int64
 	for _, result := range work.results {
 		extra.ReadBytes += result.ReadBytes
+		extra.SpilledBytes += result.Spilled.Bytes
 		for _, p := range result.Pieces {
 			records += p.Delivered
 			extra.Rows += p.Rows
@@ -117,6 +118,7 @@ func (r *run) count(b *progress.Batch) {
 	s.Dropped += b.Sluice.Dropped
 	s.Nulled += b.Sluice.Nulled
 	s.Bytes += b.Sluice.WrittenBytes
+	s.SpilledBytes += b.Sluice.SpilledBytes
 	s.Files += b.Sluice.Files + b.Sluice.DeadLetterFiles
 	s.DeadLetterTable, s.DeadLetterTopic = cmp.Or(b.Sluice.DeadLetterTable, s.DeadLetterTable), cmp.Or(b.Sluice.DeadLetterTopic, s.DeadLetterTopic)
 	s.DeadLetterPath = cmp.Or(b.Sluice.DeadLetterPath, s.DeadLetterPath)
@@ -204,4 +206,15 @@ func className(failure error) string {
 		return progress.Interrupted
 	}
 	return batch.ClassOf(failure).String()
+}
+
+// tellCrowded says once that temporary files had no room for sorted rows: nobody has to get up for that.
+func (r *run) tellCrowded(plan *batch.Plan, results []batch.TaskResult) {
+	for i := range results {
+		if failure := results[i].Spilled.Failure; failure != "" && !r.crowded {
+			r.crowded = true
+			r.Reporter.Notice("sorted rows were more than memory holds and could not be kept in temporary files: there are more data files, smaller ones, each sorted; let TMPDIR name a folder with room, or raise --memory",
+				"batch", plan.Batch, "error", failure)
+		}
+	}
 }

@@ -27,6 +27,8 @@ type run struct {
 	empty bool
 	// missing says that the table was not there when this run came.
 	missing bool
+	// crowded says that it was told that sorted rows found no room in temporary files.
+	crowded bool
 	// unused says which options changed nothing, and why; remarks are what else a person should know before rows are
 	// written.
 	unused, remarks []string

@@ -78,6 +78,9 @@ func NewSpec(fields []Field) (*Spec, error) {
 	return s, nil
 }
 
+// Fields is how many fields the spec has.
+func (s *Spec) Fields() int { return len(s.fields) }
+
 // AppendKey adds the partition of a row to dst, in a form that is the same for equal partitions and for them alone. Values
 // reads it.
 func (s *Spec) AppendKey(dst []byte, rows *columns.Batch, row int) []byte {

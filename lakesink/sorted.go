@@ -1,0 +1,169 @@
+package lakesink
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+
+	"sluice/columns"
+	"sluice/lakesink/parquetfile"
+	"sluice/lakesink/partition"
+	"sluice/lakesink/spill"
+)
+
+// sorted writes rows in the order of a table, those of each partition together, within a bound of memory that depends neither on
+// how many rows nor on how many partitions there are.
+//
+// Rows are gathered until there are room bytes of them. If more come these are sorted and go to a temporary file, as a run; in
+// the end the runs and what is still in memory are merged into files of the target size. Rows that are equal stay in the order
+// in which they came. What files there are, and what is in them, depends on the rows alone: not on memory, nor on how rows came.
+//
+// Where temporary files cannot be written all that is there is merged at once into files, and what comes after it into others:
+// each is in order, but there are more of them.
+type sorted struct {
+	w     *Writer
+	spec  *partition.Spec
+	order *partition.Order
+	files *parquetfile.Writer
+	room  int64
+	// blocks is the size of a run's blocks, merging what all blocks of runs that are merged at once may take.
+	blocks, merging int64
+
+	// keys and sizes are what rows that have just come are sorted by, and how large they are.
+	keys, weights columns.Array
+	sizes         []int64
+	incoming      []columns.Array
+	sorter        sorter
+	inOrder       []int32
+	// gathered are the rows that wait, with the columns that package spill asks for.
+	gathered columns.Batch
+	bytes    int64
+
+	disk spill.Disk
+	runs []*spill.Run
+	// levels are how often the rows of each run have been merged.
+	levels []int
+	// failure is why there are no temporary files, nil as long as there may be.
+	failure error
+
+	// slice are rows on their way to file, the partition's that is being written.
+	slice []columns.Array
+	file  *outFile
+}
+
+// sortedShare is the part of the memory for rows that wait: as they are put in order they take half as much again, and as much of
+// the memory goes to the pages of the open file. mergingShare is the part for blocks of runs, of which blocksShare is one block's.
+const (
+	sortedShare  = 3
+	mergingShare = 8
+	blocksShare  = 512
+)
+
+// A block is large enough to be read and compressed at once; sliceBytes of rows are handed to a file at a time.
+const (
+	leastBlock, mostBlock = 32 << 10, 256 << 10
+	sliceBytes            = 256 << 10
+)
+
+func newSorted(w *Writer, spec *partition.Spec, order *partition.Order, memory int64) *sorted {
+	return &sorted{w: w, spec: spec, order: order, files: w.files, room: min(memory/sortedShare, mostRoom),
+		blocks: max(leastBlock, min(mostBlock, memory/blocksShare)), merging: memory / mergingShare,
+		keys: spill.KeyColumn, weights: spill.WeightColumn}
+}
+
+// write takes in rows.
+func (s *sorted) write(ctx context.Context, rows *columns.Batch) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if rows.Rows == 0 {
+		return nil
+	}
+	s.gather(rows)
+	if s.bytes < s.room {
+		return nil
+	}
+	return s.spill(ctx)
+}
+
+// gather adds rows to those that wait, in order among themselves: they are in the processor's cache now. When they leave they are
+// not, and are read in stretches then.
+func (s *sorted) gather(rows *columns.Batch) {
+	s.appendKeys(rows)
+	s.weigh(rows)
+	s.incoming = append(append(s.incoming[:0], rows.Columns...), s.keys, s.weights)
+	if s.gathered.Columns == nil {
+		for i := range s.incoming {
+			s.gathered.Columns = append(s.gathered.Columns, s.incoming[i].Empty())
+			s.slice = append(s.slice, s.incoming[i].Empty())
+		}
+	}
+	s.inOrder = s.sorter.sort(&s.keys, s.inOrder)
+	for i := range s.incoming {
+		s.gathered.Columns[i].AppendRows(&s.incoming[i], s.inOrder)
+	}
+	s.gathered.Rows += rows.Rows
+	s.bytes = sortableBytes * int64(s.gathered.Rows)
+	for i := range s.gathered.Columns {
+		s.bytes += s.gathered.Columns[i].Size()
+	}
+}
+
+// sortableBytes is what a row takes while it is sorted, beside its columns.
+const sortableBytes = 28
+
+// partitionSize is what stands before the partition in a key.
+const partitionSize = 4
+
+// appendKeys makes what rows are sorted by: their partition, if there are any, preceded by its length, and the order's key.
+func (s *sorted) appendKeys(rows *columns.Batch) {
+	s.keys.Reset()
+	s.keys.Offsets = append(s.keys.Offsets, 0)
+	for row := range rows.Rows {
+		key := s.keys.Data
+		if s.spec.Fields() > 0 {
+			begin := len(key)
+			key = s.spec.AppendKey(append(key, 0, 0, 0, 0), rows, row)
+			binary.BigEndian.PutUint32(key[begin:], uint32(len(key)-begin-partitionSize))
+		}
+		s.keys.Data = s.order.AppendKey(key, rows, row)
+		s.keys.Offsets = append(s.keys.Offsets, int32(len(s.keys.Data)))
+	}
+	s.keys.Len = rows.Rows
+}
+
+// partitionOf is how much of a key says what partition a row is of.
+func partitionOf(key []byte) int { return partitionSize + int(binary.BigEndian.Uint32(key)) }
+
+// weigh finds out how large each row is.
+func (s *sorted) weigh(rows *columns.Batch) {
+	s.sizes = append(s.sizes[:0], make([]int64, rows.Rows)...)
+	for i := range rows.Columns {
+		rows.Columns[i].AddSizes(s.sizes)
+	}
+	s.keys.AddSizes(s.sizes)
+	s.weights.Reset()
+	for _, size := range s.sizes {
+		s.weights.AppendInt32(int32(min(size, math.MaxInt32)))
+	}
+}
+
+// close writes all that is there.
+func (s *sorted) close(ctx context.Context) error {
+	err := s.flush(ctx)
+	if s.w.spilled.Bytes = s.disk.Written; s.failure != nil {
+		s.w.spilled.Failure = fmt.Sprintf("%s: %v", os.TempDir(), s.failure)
+	}
+	return err
+}
+
+// abort gives up the open file, and all rows.
+func (s *sorted) abort() {
+	if s.file != nil {
+		s.file.abort()
+	}
+	s.forget(s.runs)
+	s.runs = nil
+}
