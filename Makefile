@@ -7,10 +7,14 @@ raced := ./offsets ./batch ./columns ./objectstore/... ./checkpoint ./kafkasrc .
 # Tests that take minutes under it and share nothing: hundreds of commits one after the other, random histories, every kind of
 # rival, megabytes of rows through every encoder, and the sweeps over real tables and folders and over two of them (those over a fake one are raced).
 unraced := ^(TestTheCostOfACommitStaysFlat|TestRandomHistoriesAreProvedAndEveryMutationIsFound|Test.*(Iceberg|DeadLetters|Alters|Grows|Folder|Partitioned|Agree).*(Struck|Stalls|Notices?).*|TestThe(Sweep|Stalls).*Folder.*|TestARunOnABranchStruck.*|TestEveryRivalAtEveryMoment|TestFilesAreTheSame.*|TestTheMemoryBounds.*)$$
-# The packages with tests against real servers.
-integrated = $(shell grep -rl --exclude-dir=.rig --include='*_test.go' '^//go:build integration' . | xargs -n 1 dirname | sort -u)
 soaked = $(shell grep -rlE --exclude-dir=.rig --include='*_test.go' '^//go:build .*soak' . | xargs -n 1 dirname | sort -u)
 timeout := -timeout 30m
+# Tests make and sync small files by the ten thousand, which costs them a third of their CPU and more than that in waiting: where
+# there is a disk in memory, they are there. What is built stays where it was.
+memory := $(shell tools/memory-disk)
+on_memory := $(if $(memory),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(memory))
+# Their heaps are small, and a fifth of their CPU is collecting them. Not for tests that measure the memory of a run.
+lazily := GOGC=400
 crashes := Struck|Stall|Sweep|Mutant|Crash|Kill
 
 .DEFAULT_GOAL := help
@@ -23,13 +27,13 @@ build: ## build ./sluice, a static binary (minutes the first time)
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X sluice/cmd.version=$(version)' -o sluice .
 
 test: ## unit and embedded end-to-end tests; needs Go alone
-	go test $(timeout) ./...
+	$(on_memory) $(lazily) go test $(timeout) -vet=off ./...
 
 race: ## the race detector on the packages that can bear it
-	go test $(timeout) -race -skip '$(unraced)' $(raced)
+	$(on_memory) $(lazily) go test $(timeout) -vet=off -race -skip '$(unraced)' $(raced)
 
 integration: rig-start ## tests against real Kafka, S3, a REST catalog, PostgreSQL, DuckDB and PyIceberg
-	go test $(timeout) -tags integration -count=1 $(integrated)
+	$(on_memory) tools/tagged-tests integration ./... -- $(timeout) -vet=off
 
 clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure, and a REST catalog with tokens (minutes to install the first time)
 	rig/gcs start

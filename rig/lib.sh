@@ -163,4 +163,4 @@ ports() {
 unavailable() { listening "$1"; }
 
 # choosing_ports: hold the lock of the machine under which ports are chosen.
-choosing_ports() { locked "${TMPDIR:-/tmp}/sluice-rig-ports.$(id -u).lock"; }
+choosing_ports() { locked "/tmp/sluice-rig-ports.$(id -u).lock"; }

@@ -20,9 +20,11 @@ func off(by time.Duration) func() time.Time {
 // A run dies anywhere between its plan and its marker, and the next one, on a host whose clock says another year, finishes
 // its batch: no record is in another table for it, or in two.
 func TestClocksThatDisagreeMoveNoDeadLetter(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []string{"create data", "commit ops.dead snapshot", "commit db.orders snapshot", "create commits/3"} {
 		for _, clocks := range [][2]time.Duration{{0, 10 * years}, {10 * years, 0}, {-10 * years, 10 * years}} {
 			t.Run(fmt.Sprintf("%s, %v then %v", effect, clocks[0], clocks[1]), func(t *testing.T) {
+				t.Parallel()
 				w := newTypedWorld(t)
 				w.mutate = valued(letting)
 				w.drain(t, nil)

@@ -60,6 +60,7 @@ func (d *drift) value(random *rand.Rand, path string, depth int) string {
 // Whatever records bring, in one batch cut into many tasks or in several batches, all of it is in the table: the oracle is
 // the records themselves.
 func TestRandomRecordsThatDriftAreAllInTheTable(t *testing.T) {
+	t.Parallel()
 	seeds := 12
 	if *full {
 		seeds = 200

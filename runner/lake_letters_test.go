@@ -282,6 +282,7 @@ func TestABatchWithTooManyBadRecordsIsInNoTable(t *testing.T) {
 
 // A table of dead letters that is not where the query left it is for a human, who may go on with another.
 func TestATableOfDeadLettersThatIsGoneReplacedOrRolledBackIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		harm func(t *testing.T, w *lakeWorld) error
 		text string
@@ -308,6 +309,7 @@ func TestATableOfDeadLettersThatIsGoneReplacedOrRolledBackIsRefused(t *testing.T
 		}{{"elsewhere", valued(lettingElsewhere)}, {"without them", func(q *runner.Query) { valued(letting)(q); q.AcceptLostLetters = true }}} {
 			for _, open := range []string{"", "create data", "commit db.orders snapshot"} {
 				t.Run(fmt.Sprintf("%s, on %s, died before %q", name, way.name, open), func(t *testing.T) {
+					t.Parallel()
 					w := newTypedWorld(t)
 					w.mutate = valued(letting)
 					for range 2 {

@@ -49,6 +49,7 @@ func whole(v batch.Value) func(*runner.Query) {
 // The sweep with values that become columns, while the job is changed between crash and recovery: tombstones are rows in
 // batches planned before the change and dropped in those after it, and the counts of ledger and table agree.
 func TestATypedRunOnAnIcebergTableStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	struck := 0
 	for i := 0; ; i++ {
 		s := laketest.BreakAt(i, laketest.Modes()[i%len(laketest.Modes())])

@@ -156,8 +156,10 @@ var changes = map[string][2]batch.Value{
 // Every record is in the rows' table or among the dead letters, once, wherever a run is struck and whatever has become of
 // the job when it is recovered.
 func TestARunWithDeadLettersStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	for name, jobs := range changes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				all := map[string]bool{}
 				for _, arrivals := range []bool{false, true} {
@@ -178,8 +180,10 @@ func TestARunWithDeadLettersStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
 }
 
 func TestARecoveryWithDeadLettersStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	for name, jobs := range changes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				recoverAnywhere(t, func() *world { return newLettersWorld(jobs[0], jobs[1]) }, 97)
 			})
@@ -188,8 +192,10 @@ func TestARecoveryWithDeadLettersStruckAnywhereLosesAndDoublesNothing(t *testing
 }
 
 func TestAStalledRunWithDeadLettersThatWakesDoesNoHarm(t *testing.T) {
+	t.Parallel()
 	for name, jobs := range changes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				schedules, fenced, violation := stalled(func() *world { return newLettersWorld(jobs[0], jobs[1]) }, none)
 				if violation != nil {

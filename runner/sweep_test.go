@@ -251,6 +251,7 @@ var full = flag.Bool("full", false, "sweep every pair of faults, and more of a r
 
 // A recovery may be struck as well, anywhere.
 func TestARecoveryStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, recoveryStruckAnywhere)
 }
 
@@ -364,8 +365,10 @@ func stall(w *world, i int, after bool, m mutant) (outcome error, slept bool, vi
 // Each way to break the protocol must be noticed by one of the sweeps; one that is not would show that the sweeps
 // prove less than they say.
 func TestTheSweepNoticesEveryMutant(t *testing.T) {
+	t.Parallel()
 	for _, m := range []mutant{noIdempotency, markerFirst, planRecomputed, filesDeleted, failureIsSuccess} {
 		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				_, violation := sweep(newWorld, m, true)
 				if violation == nil {

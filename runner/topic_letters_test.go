@@ -197,8 +197,10 @@ func (w *world) counted(noRow int64) error {
 // At least once in a topic: every record that is no row is there, wherever a run is struck and whatever has become of the
 // job, or of the place of its dead letters, when it is recovered. Rows stay exactly once.
 func TestARunWithATopicOfDeadLettersStruckAnywhereLosesNothing(t *testing.T) {
+	t.Parallel()
 	for name, jobs := range topicChanges {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				all := map[string]bool{}
 				for _, arrivals := range []bool{false, true} {
@@ -219,8 +221,10 @@ func TestARunWithATopicOfDeadLettersStruckAnywhereLosesNothing(t *testing.T) {
 }
 
 func TestARecoveryWithATopicOfDeadLettersStruckAnywhereLosesNothing(t *testing.T) {
+	t.Parallel()
 	for name, jobs := range topicChanges {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				recoverAnywhere(t, func() *world { return newTopicWorld(jobs[0], jobs[1]) }, 97)
 			})
@@ -229,8 +233,10 @@ func TestARecoveryWithATopicOfDeadLettersStruckAnywhereLosesNothing(t *testing.T
 }
 
 func TestAStalledRunWithATopicOfDeadLettersThatWakesDoesNoHarm(t *testing.T) {
+	t.Parallel()
 	for name, jobs := range topicChanges {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				schedules, fenced, violation := stalled(func() *world { return newTopicWorld(jobs[0], jobs[1]) }, none)
 				if violation != nil {
