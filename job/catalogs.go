@@ -8,19 +8,22 @@ import (
 )
 
 // catalogTypes are the types of catalogs, the default first.
-var catalogTypes = []string{"sql", "hadoop", restType, "glue"}
+var catalogTypes = []string{"sql", "hadoop", restType, "glue", hiveType}
 
 // addressesOf are the schemes of the addresses of catalogs on servers, and the types that they are of.
-var addressesOf = map[string]string{"postgresql": "sql"}
+var addressesOf = map[string]string{"postgresql": "sql", "thrift": hiveType}
 
 // postgresForms are postgresql:// and postgres://, with the driver that SQLAlchemy names behind a plus, or jdbc: before it.
 var postgresForms = regexp.MustCompile(`^(?:jdbc:)?postgres(?:ql)?(?:\+[A-Za-z0-9_]+)?://`)
 
 // catalogAddress is where a catalog is: the path of a SQLite database, or a URL of it as SQLAlchemy and PyIceberg write it,
 // or the address of a server. Whether it fits the catalog's type is looked at later.
-var catalogAddress = words("location", "the path of a SQLite database, postgresql://host/database, or https://host/path of a REST catalog", func(s string) (string, error) {
+var catalogAddress = words("location", "the path of a SQLite database, postgresql://host/database, https://host/path of a REST catalog, or thrift://host:9083 of a Hive metastore", func(s string) (string, error) {
 	if at := postgresForms.FindString(s); at != "" {
 		return serverAddress("postgresql://" + strings.TrimPrefix(s, at))
+	}
+	if metastoreAddress.MatchString(s) {
+		return metastores(s)
 	}
 	if httpAddress.MatchString(s) {
 		return strings.TrimRight(s, "/"), checkServer(s)
@@ -122,6 +125,7 @@ func (l *loading) checkCatalog() {
 		return
 	}
 	l.checkREST()
+	l.checkHive()
 	if catalog.Type == "glue" && given && !httpAddress.MatchString(catalog.URI) {
 		l.report(uri, catalogURIPath, "does not go with the catalog type glue, which is found by its region: another endpoint is glue.endpoint in "+catalogPropsPath)
 	}

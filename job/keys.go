@@ -238,7 +238,7 @@ var keys = []*Key{
 
 	key(catalogTypePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Type }, oneOf(catalogTypes...), Key{
 		Class: Free, Default: "sql", Allowed: catalogTypes, Flag: "catalog-type",
-		Doc: "`sql` keeps the catalog in a database, SQLite or PostgreSQL, `hadoop` in the folders of a local warehouse, `rest` is a server that speaks Iceberg's REST protocol, `glue` is AWS Glue. [Catalogs](catalogs.md) has a job file for each."}),
+		Doc: "`sql` keeps the catalog in a database, SQLite or PostgreSQL, `hadoop` in the folders of a local warehouse, `rest` is a server that speaks Iceberg's REST protocol, `glue` is AWS Glue, `hive` a Hive metastore. [Catalogs](catalogs.md) has a job file for each."}),
 	key(catalogURIPath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.URI }, catalogURI, Key{
 		Class: Free, Flag: "catalog-uri", also: []string{"url"},
 		Brief: "The database of a sql catalog, a path or postgresql://host/database, without which it is catalog.db in a local warehouse; or the address of a rest catalog",

@@ -27,11 +27,12 @@ import (
 // CatalogOptions say where tables are registered and where new ones live.
 type CatalogOptions struct {
 	// Type is "sql" (an SQLite file, or a PostgreSQL database), "hadoop" (a local folder that is its own catalog), "rest" (a
-	// server of Iceberg's REST protocol) or "glue" (AWS Glue).
+	// server of Iceberg's REST protocol), "glue" (AWS Glue) or "hive" (a Hive metastore).
 	Type string
 	// URI is the catalog's address: for sql the path of the database, plain or with sqlite: or file: before it, or
 	// postgresql://host/database. If they are missing, the file and its folder, or the tables in the database, are made with
-	// the first table. A hadoop or glue catalog has none. For rest https://host/path.
+	// the first table. A hadoop or glue catalog has none. For rest https://host/path,
+	// for hive thrift://host:9083.
 	URI string
 	// Warehouse is the folder or bucket that new tables are put into: a path, file:// or s3://bucket/prefix. For rest it is a
 	// name or a location that the server knows, or empty.
@@ -61,6 +62,7 @@ var openers = map[string]func(context.Context, CatalogOptions) (catalog.Catalog,
 	"hadoop": openHadoop,
 	"rest":   openREST,
 	"glue":   openGlue,
+	"hive":   openHive,
 }
 
 // byName are the types whose warehouse may be a name that the server knows, or none.

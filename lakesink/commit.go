@@ -8,7 +8,6 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/batch"
-	"sluice/lakesink/restcatalog"
 )
 
 // Commit makes a batch part of the table: its files, the ledger and the summary at once, and only while the batch before
@@ -36,7 +35,7 @@ func (i *Iceberg) Commit(ctx context.Context, c *batch.Commit) (*batch.Applied, 
 		if err != nil || there {
 			return applied, err
 		}
-		if d.moved(t); d.gaveUp() || d.lockedOut() || restcatalog.IsRefusal(d.answer) {
+		if d.moved(t); d.gaveUp() || d.lockedOut() || isRefusal(d.answer) {
 			return nil, d.giveUp()
 		}
 		if d.tired {
@@ -263,7 +262,7 @@ func (d *deal) giveUp() error {
 	if d.lockedOut() {
 		return d.lockedFault()
 	}
-	if restcatalog.IsRefusal(d.answer) {
+	if isRefusal(d.answer) {
 		return d.refusedFault()
 	}
 	message := fmt.Sprintf("batch %d is not in table %s: the commit was not accepted in %d attempts", d.commit.Plan.Batch, d.sink.TableName(), len(d.offers))

@@ -112,6 +112,9 @@ func storeMeaning(err error) (class batch.Class, hint string, ok bool) {
 	if class, hint, ok = glueMeaning(err); ok {
 		return class, hint, true
 	}
+	if class, hint, ok = hiveMeaning(err); ok {
+		return class, hint, true
+	}
 	if class, hint, ok = restMeaning(err); ok {
 		return class, hint, true
 	}

@@ -6,6 +6,8 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"sluice/batch"
+	"sluice/lakesink/hivecatalog"
+	"sluice/lakesink/restcatalog"
 )
 
 // Some catalogs take a commit and leave out, or refuse, properties of a table that they do not know. Without the ledger nobody
@@ -44,6 +46,9 @@ func (d *deal) kept(t *table.Table, o *offer) error {
 func (o *offer) orphaned(t *table.Table, s *table.Snapshot) bool {
 	return s.ParentSnapshotID == nil && o.snapshot.ParentSnapshotID != nil && t.SnapshotByID(*o.snapshot.ParentSnapshotID) == nil
 }
+
+// isRefusal says whether a catalog's no will be the same the next time.
+func isRefusal(err error) bool { return restcatalog.IsRefusal(err) || hivecatalog.IsRefusal(err) }
 
 // refusedFault is the end of a batch that the catalog will not take, however often it is offered.
 func (d *deal) refusedFault() error {

@@ -22,7 +22,7 @@ func isLocked(err error) bool {
 	if errors.As(err, &db) {
 		return db.Code()&0xff == sqlite3.SQLITE_BUSY || db.Code()&0xff == sqlite3.SQLITE_LOCKED
 	}
-	return isRowLocked(err)
+	return isRowLocked(err) || isHiveLocked(err)
 }
 
 // isRowLocked says that PostgreSQL did not answer in time, or cut a statement off that waited.
@@ -49,6 +49,10 @@ func (d *deal) lockedOut() bool {
 }
 
 func (d *deal) lockedFault() error {
+	if isHiveLocked(d.answer) {
+		return &batch.Fault{Class: batch.Failed, Err: d.answer, Hint: hiveLocked,
+			Message: fmt.Sprintf("batch %d is not in table %s: another writer kept the table locked in the metastore over %d attempts", d.commit.Plan.Batch, d.sink.TableName(), len(d.offers))}
+	}
 	if isRowLocked(d.answer) {
 		return &batch.Fault{Class: batch.Failed, Err: d.answer, Hint: rowLockedHint,
 			Message: fmt.Sprintf("batch %d is not in table %s: the catalog's server, %s, did not answer over %d attempts, as when another program holds a lock on the table's row",
