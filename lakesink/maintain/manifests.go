@@ -90,7 +90,7 @@ type rewriting struct {
 	outputs map[int32]int
 	// group is the output of each entry, by its file; sum stands for all entries.
 	group map[uint64]int
-	sum   fingerprint
+	sum   lakesink.EntrySum
 }
 
 // chooseManifests picks the small data manifests, by partition spec, where enough of them can be saved.
@@ -147,8 +147,8 @@ func (w *rewriting) arrange(ctx context.Context, store iceio.IO) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			entries[spec] = append(entries[spec], placed{fileKey(entry.DataFile()), partitionText(entry.DataFile().Partition())})
-			w.sum.add(entry)
+			entries[spec] = append(entries[spec], placed{fileKey(entry.DataFile()), lakesink.PartitionText(entry.DataFile().Partition())})
+			w.sum.Add(entry)
 			w.result.Entries++
 		}
 	}
@@ -206,7 +206,7 @@ func (w *rewriting) check(store iceio.IO, tx *table.Transaction, done *table.Rew
 	for _, m := range done.AddedManifests {
 		added[m.FilePath()] = true
 	}
-	var after fingerprint
+	var after lakesink.EntrySum
 	w.result.Written = Count{}
 	for _, m := range all {
 		if !added[m.FilePath()] {
@@ -217,66 +217,13 @@ func (w *rewriting) check(store iceio.IO, tx *table.Transaction, done *table.Rew
 			if err != nil {
 				return lakesink.Explain("read manifest "+m.FilePath()+", which was just written", err)
 			}
-			after.add(entry)
+			after.Add(entry)
 		}
 	}
 	kept := int64(len(all)) - w.result.Written.Files
 	if after != w.sum || len(done.RewrittenManifests) != len(w.chosen) || kept != w.result.Kept.Files {
-		return inconsistent(fmt.Sprintf("the rewritten manifests do not list what the old ones do: %d manifests with %d entries became others with %d, and %d of %d others are left", len(w.chosen), w.sum.n, after.n, kept, w.result.Kept.Files),
+		return inconsistent(fmt.Sprintf("the rewritten manifests do not list what the old ones do: %d manifests with %d entries became others with %d, and %d of %d others are left", len(w.chosen), w.sum.Entries, after.Entries, kept, w.result.Kept.Files),
 			"nothing was committed; this is a defect of the table library: leave the manifests of this table as they are", errors.New("entries differ"))
 	}
 	return nil
-}
-
-// fingerprint stands for a set of entries, in whatever order they are met.
-type fingerprint struct {
-	n   int64
-	sum uint64
-}
-
-func (f *fingerprint) add(e iceberg.ManifestEntry) {
-	or := func(p *int64, none int64) int64 {
-		if p == nil {
-			return none
-		}
-		return *p
-	}
-	file := e.DataFile()
-	f.n++
-	f.sum += maphash.String(seed, fmt.Sprintln(file.FilePath(), file.SpecID(), file.Count(), file.FileSizeBytes(), partitionText(file.Partition()),
-		e.SnapshotID(), e.SequenceNum(), or(e.FileSequenceNum(), 0), or(file.FirstRowID(), -1)))
-}
-
-// partitionText is a partition's values as text that sorts with them, as far as that is easy: it only brings together what
-// belongs together.
-func partitionText(values map[int]any) string {
-	if len(values) == 0 {
-		return ""
-	}
-	ids := make([]int, 0, len(values))
-	for id := range values {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	text := ""
-	for _, id := range ids {
-		text += fmt.Sprintf("%d=%s\x00", id, sortable(values[id]))
-	}
-	return text
-}
-
-func sortable(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case int32:
-		return fmt.Sprintf("%020d", int64(v)+1<<62)
-	case int64:
-		return fmt.Sprintf("%020d", uint64(v)+1<<63)
-	case iceberg.Date:
-		return fmt.Sprintf("%020d", int64(v)+1<<62)
-	case iceberg.Timestamp:
-		return fmt.Sprintf("%020d", uint64(v)+1<<63)
-	}
-	return fmt.Sprint(v)
 }
