@@ -26,9 +26,12 @@ type merging struct {
 // largestTarget bounds the memory of a merge, whatever a table asks for: it holds some manifests of the size, compressed.
 const largestTarget = 32 << 20
 
-// pieces is how many manifests of a partitioned table may take the place of one of the target size: 128 KiB each, some 2,500
-// files, by default. A reader skips those of other partitions than it asks for. One manifest of the target size would be of all.
-const pieces = 64
+// A reader skips manifests of other partitions than it asks for, and one of the target size would be of all: 8 MiB are some
+// 150,000 files. So those of a partitioned table may end where a partition does once they have a 64th of it, 128 KiB by default.
+const (
+	pieces     = 64
+	leastPiece = 16 << 10
+)
 
 // mergingOf is what a table asks for, nil if that is not to merge.
 func mergingOf(t *table.Table) *merging {
@@ -41,7 +44,17 @@ func mergingOf(t *table.Table) *merging {
 }
 
 // piece is the size from which a manifest of a partitioned table may end where a partition does.
-func (m *merging) piece() int64 { return m.target / pieces }
+func (m *merging) piece() int64 { return min(m.target, max(m.target/pieces, leastPiece)) }
+
+// ManifestBytes is the size that manifests of a partition spec are given: what the table asks for, and less where there are
+// partitions, so that who asks for one reads few files of others.
+func ManifestBytes(t *table.Table, spec int32) int64 {
+	m := &merging{target: int64(t.Properties().GetInt(table.ManifestTargetSizeBytesKey, table.ManifestTargetSizeBytesDefault))}
+	if s := t.Metadata().PartitionSpecByID(int(spec)); s != nil && !s.IsUnpartitioned() {
+		return m.piece()
+	}
+	return m.target
+}
 
 // full says that a manifest is not merged any more.
 func (m *merging) full(f iceberg.ManifestFile, partitioned bool) bool {

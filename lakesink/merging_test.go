@@ -272,14 +272,14 @@ func TestATableSaysWhetherItsManifestsAreMerged(t *testing.T) {
 
 // Each batch has files of the same four days: in a merge those of a day come together, and a filter on it skips the others.
 func TestMergedManifestsAreOfFewPartitions(t *testing.T) {
-	const piece = 8 << 10
+	const piece = leastPiece
 	s, c := newTable(t, func(o *Options) { o.PartitionBy = partitionBy(t, "days(timestamp)") },
 		tableWith(map[string]string{table.ManifestMinMergeCountKey: "40", table.ManifestTargetSizeBytesKey: fmt.Sprint(pieces * piece)}))
 	m := newMerger(t, s)
 	days := []string{`"2026-03-01"`, `"2026-03-02"`, `"2026-03-03"`, `"2026-03-04"`}
 	for k := range 41 {
 		var values []string
-		for range 5 {
+		for range 15 {
 			values = append(values, days[k%4], days[(k+1)%4], days[(k+2)%4], days[(k+3)%4])
 		}
 		m.commit(t, values...)
@@ -287,7 +287,7 @@ func TestMergedManifestsAreOfFewPartitions(t *testing.T) {
 	tbl := load(t, c)
 	of := map[string]int{} // manifests by the days that they have
 	for _, f := range manifests(t, tbl) {
-		if filesIn(f) == 20 {
+		if filesIn(f) == 60 {
 			continue // a batch's own
 		}
 		if f.Length() < piece/2 {
@@ -302,8 +302,8 @@ func TestMergedManifestsAreOfFewPartitions(t *testing.T) {
 	if of["all"] < 2 || len(of) != 5 || of["20513"]+of["20514"]+of["20515"]+of["20516"] != 4 {
 		t.Errorf("merged manifests by day: %v, want several and each day in one", of)
 	}
-	if has, _ := entries(t, tbl); len(has) != 41*20 {
-		t.Errorf("%d files are listed, want %d", len(has), 41*20)
+	if has, _ := entries(t, tbl); len(has) != 41*60 {
+		t.Errorf("%d files are listed, want %d", len(has), 41*60)
 	}
 }
 

@@ -70,7 +70,8 @@ func (t *Table) stageManifests(ctx context.Context, tbl *table.Table) (*Manifest
 	if err != nil {
 		return nil, nil, lakesink.Explain(fmt.Sprintf("read the manifest list of snapshot %d", head.SnapshotID), err)
 	}
-	w := chooseManifests(before, int64(tbl.Properties().GetInt(table.ManifestTargetSizeBytesKey, table.ManifestTargetSizeBytesDefault)))
+	w := chooseManifests(before, int64(tbl.Properties().GetInt(table.ManifestTargetSizeBytesKey, table.ManifestTargetSizeBytesDefault)),
+		func(spec int32) int64 { return lakesink.ManifestBytes(tbl, spec) })
 	if len(w.chosen) == 0 || t.DryRun() {
 		return &w.result, nil, nil
 	}
@@ -93,20 +94,21 @@ type rewriting struct {
 	sum   lakesink.EntrySum
 }
 
-// chooseManifests picks the small data manifests, by partition spec, where enough of them can be saved.
-func chooseManifests(all []iceberg.ManifestFile, target int64) *rewriting {
+// chooseManifests picks the small data manifests, by partition spec, where enough of them can be saved. Sizes are those
+// that manifests of a spec are to have, target the largest.
+func chooseManifests(all []iceberg.ManifestFile, target int64, size func(spec int32) int64) *rewriting {
 	w := &rewriting{target: target, outputs: map[int32]int{}, group: map[uint64]int{}}
 	small := map[int32][]iceberg.ManifestFile{}
 	bytes := map[int32]int64{}
 	for _, m := range all {
 		spec := m.PartitionSpecID()
-		if m.ManifestContent() == iceberg.ManifestContentData && m.Length() < target*3/4 && bytes[spec] < mostOutputs*target {
+		if m.ManifestContent() == iceberg.ManifestContentData && m.Length() < size(spec)*3/4 && bytes[spec] < mostOutputs*size(spec) {
 			small[spec] = append(small[spec], m)
 			bytes[spec] += m.Length()
 		}
 	}
 	for spec, manifests := range small {
-		outputs := int((bytes[spec] + target - 1) / target)
+		outputs := int((bytes[spec] + size(spec) - 1) / size(spec))
 		if len(manifests)-outputs >= worthwhile {
 			w.outputs[spec] = outputs
 			w.result.Written.Files += int64(outputs)
