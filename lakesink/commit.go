@@ -180,7 +180,7 @@ func (d *deal) send(ctx context.Context, t *table.Table, applied *batch.Applied)
 	defer func() { d.took, d.tired = d.sink.options.Now().Sub(began), true }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.sink.options.Timeout)
 	defer cancel()
-	o, err := d.sink.stage(ctx, t, d.commit, applied.Ledger)
+	o, err := d.sink.stage(ctx, t, d.commit, applied.Ledger, d.merges())
 	if err != nil {
 		return d.unprepared(ctx, t, err)
 	}
@@ -190,6 +190,14 @@ func (d *deal) send(ctx context.Context, t *table.Table, applied *batch.Applied)
 		d.answer = o.fence.refused
 	}
 	return nil
+}
+
+// merges are those of manifests that earlier offers made.
+func (d *deal) merges() (all []*merged) {
+	for _, o := range d.offers {
+		all = append(all, o.merges...)
+	}
+	return all
 }
 
 // reloads is how often the table is asked after a commit before the outcome is called unknown.

@@ -270,7 +270,7 @@ func TestASnapshotThatWouldLoseFilesIsNotCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := s.stage(context.Background(), tbl, commitOf(s, queryID, planN(1), results), nil)
+	o, err := s.stage(context.Background(), tbl, commitOf(s, queryID, planN(1), results), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

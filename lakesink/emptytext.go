@@ -23,9 +23,9 @@ func (o *offer) boundEmptyText(ctx context.Context, t *table.Table) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	manifests, err := o.snapshot.Manifests(fs)
+	manifests, err := o.list(fs)
 	if err != nil {
-		return fmt.Errorf("read the manifest list that was just written: %w", err)
+		return err
 	}
 	mended := false
 	for _, m := range manifests {
@@ -48,11 +48,8 @@ func (o *offer) boundEmptyText(ctx context.Context, t *table.Table) error {
 	if err := iceberg.WriteManifestList(t.Metadata().Version(), &list, o.snapshot.SnapshotID, o.snapshot.ParentSnapshotID, &o.snapshot.SequenceNumber, first, manifests); err != nil {
 		return fmt.Errorf("write the manifest list again: %w", err)
 	}
-	store, ok := fs.(iceio.WriteFileIO)
-	if !ok {
-		return fmt.Errorf("the store cannot be written to (%T)", fs)
-	}
-	return store.WriteFile(o.snapshot.ManifestList, list.Bytes())
+	o.listed = 0
+	return writeTo(fs, o.snapshot.ManifestList, list.Bytes())
 }
 
 // textPartitions are the positions of partition fields whose values are text, by spec.

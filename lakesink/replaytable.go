@@ -138,6 +138,9 @@ func (i *Iceberg) stageReplay(ctx context.Context, t *table.Table, c *ReplayComm
 		return nil, err
 	}
 	o := &offer{tx: tx, fence: f, parent: t.CurrentSnapshot(), snapshot: staged.SnapshotByName(i.options.Branch)}
+	if err := o.merge(ctx, fenced, mergingOf(t), nil); err != nil {
+		return nil, err
+	}
 	if err := o.boundEmptyText(ctx, fenced); err != nil {
 		return nil, err
 	}

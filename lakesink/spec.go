@@ -329,6 +329,11 @@ func plainlyNamed(m table.Metadata) (table.Metadata, error) {
 	if !odd {
 		return m, nil
 	}
+	return edited(m, renameSpecs)
+}
+
+// edited is the metadata with a change of its JSON.
+func edited(m table.Metadata, change func(map[string]json.RawMessage) error) (table.Metadata, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -337,7 +342,7 @@ func plainlyNamed(m table.Metadata) (table.Metadata, error) {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		return nil, err
 	}
-	if err := renameSpecs(whole); err != nil {
+	if err := change(whole); err != nil {
 		return nil, err
 	}
 	if text, err = json.Marshal(whole); err != nil {

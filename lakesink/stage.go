@@ -27,6 +27,8 @@ type fence struct {
 	sent bool
 	// refused is the catalog's own answer, which the library hides where it wanted to try again.
 	refused error
+	// changed is the snapshot to commit where it is no longer what the library staged; nil otherwise.
+	changed *table.Snapshot
 }
 
 var errNoReplay = errors.New("the commit was not accepted and is not replayed")
@@ -40,6 +42,14 @@ func (f *fence) LoadTable(context.Context, table.Identifier) (*table.Table, erro
 func (f *fence) CommitTable(ctx context.Context, id table.Identifier, reqs []table.Requirement, updates []table.Update) (table.Metadata, string, error) {
 	f.sent = true
 	reqs = append(slices.Clip(reqs), table.AssertCurrentSchemaID(f.schemaID))
+	if f.changed != nil {
+		updates = slices.Clone(updates)
+		for k, u := range updates {
+			if u.Action() == table.UpdateAddSnapshot { // a batch makes one
+				updates[k] = table.NewAddSnapshotUpdate(f.changed)
+			}
+		}
+	}
 	metadata, location, err := f.catalog.CommitTable(ctx, id, reqs, updates)
 	f.refused = err
 	return metadata, location, err
@@ -70,12 +80,35 @@ type offer struct {
 	base     string          // the metadata that it was made on
 	parent   *table.Snapshot // nil for the table's first
 	snapshot *table.Snapshot
+	// manifests are what the list of snapshot listed has; listed is 0 if it has to be read again.
+	manifests []iceberg.ManifestFile
+	listed    int64
+	// merges are the groups of manifests that became fewer with it.
+	merges []*merged
+}
+
+// list is the snapshot's manifest list as it is in the store.
+func (o *offer) list(fs iceio.IO) ([]iceberg.ManifestFile, error) {
+	if o.listed != o.snapshot.SnapshotID {
+		all, err := o.snapshot.Manifests(fs)
+		if err != nil {
+			return nil, fmt.Errorf("read the manifest list that was just written: %w", err)
+		}
+		o.manifests, o.listed = all, o.snapshot.SnapshotID
+	}
+	return o.manifests, nil
 }
 
 // stage prepares a batch's commit on one reading of the table: files, ledger and summary in one transaction that holds
-// only while the head is the one that was read.
-func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, prior *batch.Ledger) (*offer, error) {
-	fenced, f, err := i.fenced(t)
+// only while the head is the one that was read. Merges of manifests that earlier offers made are used again.
+func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, prior *batch.Ledger, earlier []*merged) (*offer, error) {
+	as, err := t, error(nil)
+	if !slices.ContainsFunc(c.Results, func(r batch.TaskResult) bool { return len(r.Files) > 0 }) {
+		if as, err = unmerged(t); err != nil { // the library's empty append merges
+			return nil, err
+		}
+	}
+	fenced, f, err := i.fenced(as)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +128,9 @@ func (i *Iceberg) stage(ctx context.Context, t *table.Table, c *batch.Commit, pr
 		return nil, err
 	}
 	o := &offer{tx: tx, fence: f, base: t.MetadataLocation(), parent: t.CurrentSnapshot(), snapshot: staged.SnapshotByName(i.options.Branch)}
+	if err := o.merge(ctx, fenced, mergingOf(t), earlier); err != nil {
+		return nil, err
+	}
 	if err := o.boundEmptyText(ctx, fenced); err != nil {
 		return nil, err
 	}
@@ -119,12 +155,11 @@ func appendFiles(ctx context.Context, tx *table.Transaction, t *table.Table, fil
 		}
 		defer none.Release()
 		return tx.Append(ctx, none, summary)
-	case t.Metadata().Version() >= 3: // AddDataFiles wants row ids there, which the commit itself gives
-		return tx.NewRowDelta(summary).AddRows(files...).Commit(ctx)
 	}
-	// No scan for duplicates: the ledger and the pinned head stand for that, and the scan reads every manifest. No name
-	// mapping: the files have field ids.
-	return tx.AddDataFiles(ctx, files, summary, table.WithoutDuplicateCheck(), table.WithoutAutoNameMapping())
+	// Rows and no deletes are an append, and one that merges no manifests, gives rows ids where the table has them (AddDataFiles
+	// wants them given there), adds no name mapping, which files with field ids do not need, and looks for no duplicates: the
+	// ledger and the pinned head stand for that.
+	return tx.NewRowDelta(summary).AddRows(files...).Commit(ctx)
 }
 
 func summaryOf(c *batch.Commit) iceberg.Properties {
@@ -206,9 +241,9 @@ func (o *offer) check(ctx context.Context, t *table.Table, added int) error {
 			return fmt.Errorf("read the manifest list of snapshot %d: %w", o.parent.SnapshotID, err)
 		}
 	}
-	after, err := o.snapshot.Manifests(fs)
+	after, err := o.list(fs)
 	if err != nil {
-		return fmt.Errorf("read the manifest list that was just written: %w", err)
+		return err
 	}
 	gone, came := difference(before, after), difference(after, before)
 	for _, content := range []iceberg.ManifestContent{iceberg.ManifestContentData, iceberg.ManifestContentDeletes} {

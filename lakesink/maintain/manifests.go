@@ -70,7 +70,8 @@ func (t *Table) stageManifests(ctx context.Context, tbl *table.Table) (*Manifest
 	if err != nil {
 		return nil, nil, lakesink.Explain(fmt.Sprintf("read the manifest list of snapshot %d", head.SnapshotID), err)
 	}
-	w := chooseManifests(before, int64(tbl.Properties().GetInt(table.ManifestTargetSizeBytesKey, table.ManifestTargetSizeBytesDefault)))
+	w := chooseManifests(before, int64(tbl.Properties().GetInt(table.ManifestTargetSizeBytesKey, table.ManifestTargetSizeBytesDefault)),
+		func(spec int32) int64 { return lakesink.ManifestBytes(tbl, spec) })
 	if len(w.chosen) == 0 || t.DryRun() {
 		return &w.result, nil, nil
 	}
@@ -90,23 +91,24 @@ type rewriting struct {
 	outputs map[int32]int
 	// group is the output of each entry, by its file; sum stands for all entries.
 	group map[uint64]int
-	sum   fingerprint
+	sum   lakesink.EntrySum
 }
 
-// chooseManifests picks the small data manifests, by partition spec, where enough of them can be saved.
-func chooseManifests(all []iceberg.ManifestFile, target int64) *rewriting {
+// chooseManifests picks the small data manifests, by partition spec, where enough of them can be saved. Sizes are those
+// that manifests of a spec are to have, target the largest.
+func chooseManifests(all []iceberg.ManifestFile, target int64, size func(spec int32) int64) *rewriting {
 	w := &rewriting{target: target, outputs: map[int32]int{}, group: map[uint64]int{}}
 	small := map[int32][]iceberg.ManifestFile{}
 	bytes := map[int32]int64{}
 	for _, m := range all {
 		spec := m.PartitionSpecID()
-		if m.ManifestContent() == iceberg.ManifestContentData && m.Length() < target*3/4 && bytes[spec] < mostOutputs*target {
+		if m.ManifestContent() == iceberg.ManifestContentData && m.Length() < size(spec)*3/4 && bytes[spec] < mostOutputs*size(spec) {
 			small[spec] = append(small[spec], m)
 			bytes[spec] += m.Length()
 		}
 	}
 	for spec, manifests := range small {
-		outputs := int((bytes[spec] + target - 1) / target)
+		outputs := int((bytes[spec] + size(spec) - 1) / size(spec))
 		if len(manifests)-outputs >= worthwhile {
 			w.outputs[spec] = outputs
 			w.result.Written.Files += int64(outputs)
@@ -147,8 +149,8 @@ func (w *rewriting) arrange(ctx context.Context, store iceio.IO) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			entries[spec] = append(entries[spec], placed{fileKey(entry.DataFile()), partitionText(entry.DataFile().Partition())})
-			w.sum.add(entry)
+			entries[spec] = append(entries[spec], placed{fileKey(entry.DataFile()), lakesink.PartitionText(entry.DataFile().Partition())})
+			w.sum.Add(entry)
 			w.result.Entries++
 		}
 	}
@@ -206,7 +208,7 @@ func (w *rewriting) check(store iceio.IO, tx *table.Transaction, done *table.Rew
 	for _, m := range done.AddedManifests {
 		added[m.FilePath()] = true
 	}
-	var after fingerprint
+	var after lakesink.EntrySum
 	w.result.Written = Count{}
 	for _, m := range all {
 		if !added[m.FilePath()] {
@@ -217,66 +219,13 @@ func (w *rewriting) check(store iceio.IO, tx *table.Transaction, done *table.Rew
 			if err != nil {
 				return lakesink.Explain("read manifest "+m.FilePath()+", which was just written", err)
 			}
-			after.add(entry)
+			after.Add(entry)
 		}
 	}
 	kept := int64(len(all)) - w.result.Written.Files
 	if after != w.sum || len(done.RewrittenManifests) != len(w.chosen) || kept != w.result.Kept.Files {
-		return inconsistent(fmt.Sprintf("the rewritten manifests do not list what the old ones do: %d manifests with %d entries became others with %d, and %d of %d others are left", len(w.chosen), w.sum.n, after.n, kept, w.result.Kept.Files),
+		return inconsistent(fmt.Sprintf("the rewritten manifests do not list what the old ones do: %d manifests with %d entries became others with %d, and %d of %d others are left", len(w.chosen), w.sum.Entries, after.Entries, kept, w.result.Kept.Files),
 			"nothing was committed; this is a defect of the table library: leave the manifests of this table as they are", errors.New("entries differ"))
 	}
 	return nil
-}
-
-// fingerprint stands for a set of entries, in whatever order they are met.
-type fingerprint struct {
-	n   int64
-	sum uint64
-}
-
-func (f *fingerprint) add(e iceberg.ManifestEntry) {
-	or := func(p *int64, none int64) int64 {
-		if p == nil {
-			return none
-		}
-		return *p
-	}
-	file := e.DataFile()
-	f.n++
-	f.sum += maphash.String(seed, fmt.Sprintln(file.FilePath(), file.SpecID(), file.Count(), file.FileSizeBytes(), partitionText(file.Partition()),
-		e.SnapshotID(), e.SequenceNum(), or(e.FileSequenceNum(), 0), or(file.FirstRowID(), -1)))
-}
-
-// partitionText is a partition's values as text that sorts with them, as far as that is easy: it only brings together what
-// belongs together.
-func partitionText(values map[int]any) string {
-	if len(values) == 0 {
-		return ""
-	}
-	ids := make([]int, 0, len(values))
-	for id := range values {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	text := ""
-	for _, id := range ids {
-		text += fmt.Sprintf("%d=%s\x00", id, sortable(values[id]))
-	}
-	return text
-}
-
-func sortable(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case int32:
-		return fmt.Sprintf("%020d", int64(v)+1<<62)
-	case int64:
-		return fmt.Sprintf("%020d", uint64(v)+1<<63)
-	case iceberg.Date:
-		return fmt.Sprintf("%020d", int64(v)+1<<62)
-	case iceberg.Timestamp:
-		return fmt.Sprintf("%020d", uint64(v)+1<<63)
-	}
-	return fmt.Sprint(v)
 }

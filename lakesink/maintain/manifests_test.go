@@ -171,7 +171,7 @@ func TestHowPartitionsSort(t *testing.T) {
 	for _, values := range [][]any{{nil, int32(-5), int32(0), int32(7)}, {int64(-1 << 63), int64(-1), int64(1)}, {iceberg.Date(-3), iceberg.Date(20000)}, {"", "a", "b"}} {
 		var texts []string
 		for _, v := range values {
-			texts = append(texts, partitionText(map[int]any{1000: v}))
+			texts = append(texts, lakesink.PartitionText(map[int]any{1000: v}))
 		}
 		if !slices.IsSorted(texts) {
 			t.Errorf("%v: got %q", values, texts)
