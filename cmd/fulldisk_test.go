@@ -172,3 +172,43 @@ func (p *pipeline) flag(name string) string {
 	}
 	return ""
 }
+
+// A disk that fills up at any point of a compaction: it says so, every row is there, and the next one, on a larger disk, finishes.
+func TestADiskThatFillsUpWhileATableIsCompacted(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	k := embedded(t, "orders")
+	k.bulky(t, 5)
+	failed := 0
+	for room := 0; ; room += 28 << 10 {
+		p := newPipeline(t, k).brief()
+		grow := disk(t, p.dir, 64<<20)
+		p.run(t, "--max-offsets-per-trigger", "1")
+		var used syscall.Statfs_t
+		if err := syscall.Statfs(p.dir, &used); err != nil {
+			t.Fatal(err)
+		}
+		grow(int(used.Blocks-used.Bfree)*int(used.Bsize) + room)
+		o := p.do(t, "maintain", "--compact")
+		if o.code != 0 {
+			wantFull(t, p, o, noSpace...)
+			failed++
+		}
+		grow(64 << 20) // SQLite cannot even be read on a full disk
+		p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "verdict", "proved", "rows", 5, "duplicates", 0, "missing", 0)
+		p.do(t, "maintain", "--compact").wants(0)
+		if files, err := p.table(t).Scan().PlanFiles(t.Context()); err != nil || len(files) != 1 {
+			t.Errorf("with %d bytes of room: the table has %d files, %v; want one", room, len(files), err)
+		}
+		p.run(t)
+		p.wantAll(t, "orders")
+		if o.code == 0 {
+			break
+		}
+	}
+	if failed < 3 {
+		t.Errorf("the disk was full %d times", failed)
+	}
+}

@@ -31,6 +31,7 @@ const wholeWithin = 4 << 20
 // Whole is a client that hands out an answer of up to 4 MiB when all of it has arrived. One that breaks off in the middle
 // is then a request that failed, which the SDK repeats. Otherwise whoever reads the body meets the end of it: half an error is
 // taken for no error of S3's, and half a listing or manifest ends the run. Larger answers are handed out as they come.
+// What a HEAD cannot tell of clocks that are too far apart it tells besides.
 func Whole(client aws.HTTPClient) aws.HTTPClient {
 	if client == nil { // the SDK's own, which has a default of its own
 		return nil
@@ -43,6 +44,9 @@ type whole struct{ aws.HTTPClient }
 // Do sends a request.
 func (w whole) Do(r *http.Request) (*http.Response, error) {
 	response, err := w.HTTPClient.Do(r)
+	if err == nil {
+		tellSkew(r, response)
+	}
 	if err != nil || response.Body == nil || response.ContentLength > wholeWithin {
 		return response, err
 	}

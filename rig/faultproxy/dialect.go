@@ -8,6 +8,8 @@ type Dialect struct {
 	words   func(answer) string
 	answers map[int]answer
 	expired answer
+	// header is one that has the code of the answer, empty for none.
+	header string
 }
 
 type answer struct {
@@ -40,6 +42,7 @@ var Iceberg = Dialect{
 		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"code":%d}}`, a.message, a.code, a.status)
 	},
 	answers: answers(
+		answer{404, "NoSuchTableException", "Table does not exist."},
 		answer{409, "CommitFailedException", "The table was changed meanwhile."},
 		answer{419, "AuthenticationTimeoutException", "Credentials have timed out."},
 		answer{429, "TooManyRequestsException", "Too many requests."},
@@ -47,6 +50,39 @@ var Iceberg = Dialect{
 		answer{503, "SlowDownException", "Slow down."},
 	),
 	expired: answer{401, "NotAuthorizedException", "Not authorized."},
+}
+
+// GCS speaks as the JSON API of Google Cloud Storage does (https://cloud.google.com/storage/docs/json_api/v1/status-codes).
+var GCS = Dialect{
+	kind: "application/json; charset=UTF-8",
+	words: func(a answer) string {
+		return fmt.Sprintf(`{"error":{"code":%d,"message":%q,"errors":[{"message":%q,"domain":"global","reason":%q}]}}`, a.status, a.message, a.message, a.code)
+	},
+	answers: answers(
+		answer{408, "requestTimeout", "Request timed out."},
+		answer{412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold."},
+		answer{429, "rateLimitExceeded", "The object exceeded the rate limit for object mutation operations (create, update, and delete)."},
+		answer{500, "backendError", "Backend Error"},
+		answer{503, "backendError", "We encountered an internal error. Please try again."},
+	),
+	expired: answer{401, "authError", "Invalid Credentials"},
+}
+
+// Azure speaks as Azure Blob Storage does (https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes).
+var Azure = Dialect{
+	kind: "application/xml",
+	words: func(a answer) string {
+		return fmt.Sprintf(`<?xml version="1.0" encoding="utf-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, a.code, a.message)
+	},
+	answers: answers(
+		answer{408, "RequestTimeout", "The request timed out."},
+		answer{412, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met."},
+		answer{429, "TooManyRequests", "Too many requests."},
+		answer{500, "OperationTimedOut", "Operation could not be completed within the specified time."},
+		answer{503, "ServerBusy", "The server is busy."},
+	),
+	expired: answer{403, "AuthenticationFailed", "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature."},
+	header:  "x-ms-error-code",
 }
 
 func answers(all ...answer) map[int]answer {

@@ -106,7 +106,10 @@ func CommitConflict(applied bool) Fault {
 	return fault
 }
 
-func conditional(r Request) bool { return r.Verb == http.MethodPut && r.Conditional }
+// conditional is a write with a condition. Google's are uploads by POST.
+func conditional(r Request) bool {
+	return (r.Verb == http.MethodPut || r.Verb == http.MethodPost) && r.Conditional
+}
 
 // CutAnswer sends an answer's status, headers and first half, and breaks the connection. Without a body nothing of the
 // answer is sent.
@@ -153,6 +156,14 @@ var errCut = errors.New("faultproxy: the request is cut here")
 // Read fails.
 func (broken) Read([]byte) (int, error) { return 0, errCut }
 
+// Forgotten answers 404 to the reading of a table, as a catalog does for a moment whose replicas are behind.
+func Forgotten() Fault {
+	fault := Status(http.StatusNotFound, false)
+	fault.Name = "404 for a moment"
+	fault.Fits = func(r Request) bool { return r.Verb == http.MethodGet && strings.Contains(r.Object, "/tables/") }
+	return fault
+}
+
 // IdleConnection answers 400 RequestTimeout to a request with a body: S3 says so when nothing more of it came for too long, and
 // means it to be repeated (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). Nothing was applied.
 func IdleConnection() Fault {
@@ -167,6 +178,13 @@ func Skewed(by time.Duration) Fault {
 	return Fault{Name: "RequestTimeTooSkewed", do: toHTTP(func(x *httpExchange) {
 		date := time.Now().Add(by).UTC().Format(http.TimeFormat)
 		x.say(answer{http.StatusForbidden, "RequestTimeTooSkewed", "The difference between the request time and the server's time is too large."}, http.Header{"Date": {date}})
+	})}
+}
+
+// WrongDate passes a request on, and gives its answer a Date that is so far off, as a store does whose clock is wrong.
+func WrongDate(by time.Duration) Fault {
+	return Fault{Name: "wrong Date", do: toHTTP(func(x *httpExchange) {
+		x.passWith(http.Header{"Date": {time.Now().Add(by).UTC().Format(http.TimeFormat)}})
 	})}
 }
 
@@ -192,6 +210,9 @@ func (x *httpExchange) say(a answer, header http.Header) {
 	body, kind := fmt.Sprintf("<html><body><h1>%d %s</h1></body></html>\n", a.status, http.StatusText(a.status)), "text/html" // a gateway's
 	if a.code != "" {
 		body, kind = x.dialect.words(a), x.dialect.kind
+		if x.dialect.header != "" {
+			x.w.Header().Set(x.dialect.header, a.code)
+		}
 	}
 	x.w.Header().Set("Content-Type", kind)
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))

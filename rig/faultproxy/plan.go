@@ -6,7 +6,7 @@ import "math/rand/v2"
 type Request struct {
 	// Verb is the method of an HTTP request or the kind of a message of PostgreSQL's, and Object its path or statement.
 	Verb, Object string
-	// Conditional says that an HTTP request has If-Match or If-None-Match.
+	// Conditional says that an HTTP request has If-Match or If-None-Match, or Google's parameter for it.
 	Conditional bool
 	// Length is that of the body in bytes, -1 if it is not told.
 	Length int64
@@ -26,6 +26,16 @@ func Nth(n int, fault Fault) Plan {
 			return nil
 		}
 		if fitting++; fitting != n {
+			return nil
+		}
+		return &fault
+	}
+}
+
+// Each strikes every request that the fault fits.
+func Each(fault Fault) Plan {
+	return func(_ int, r Request) *Fault {
+		if !fault.fits(r) {
 			return nil
 		}
 		return &fault

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -61,7 +62,8 @@ func (p *Proxy) Close() {
 // ServeHTTP passes a request on, or does to it what the plan says.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &httpExchange{p, w, r}
-	fault := p.next(Request{r.Method, r.URL.Path, r.Header.Get("If-None-Match")+r.Header.Get("If-Match") != "", r.ContentLength})
+	condition := r.Header.Get("If-None-Match") + r.Header.Get("If-Match") + r.URL.Query().Get("ifGenerationMatch")
+	fault := p.next(Request{r.Method, r.URL.Path, condition != "", r.ContentLength})
 	if fault == nil {
 		x.pass()
 		return
@@ -82,6 +84,15 @@ func toHTTP(do func(*httpExchange)) func(exchange) {
 }
 
 func (x *httpExchange) pass() { x.forward.ServeHTTP(x.w, x.r) }
+
+// passWith is pass with other headers in the answer.
+func (x *httpExchange) passWith(header http.Header) {
+	kept := x.keep()
+	maps.Copy(x.w.Header(), kept.Header())
+	maps.Copy(x.w.Header(), header)
+	x.w.WriteHeader(kept.Code)
+	_, _ = x.w.Write(kept.Body.Bytes()) // a client that has gone misses it
+}
 
 func (x *httpExchange) carryOut() { x.keep() }
 

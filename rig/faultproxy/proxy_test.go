@@ -100,6 +100,7 @@ func TestEachFaultAnswersAsItSaysAndAppliesAsItSays(t *testing.T) {
 		{IdleConnection(), "RequestTimeout", 400, "<Code>RequestTimeout</Code>", false},
 		{Skewed(time.Hour), "RequestTimeTooSkewed", 403, "<Code>RequestTimeTooSkewed</Code>", false},
 		{Expired(), "expired credentials", 400, "<Code>ExpiredToken</Code>", false},
+		{WrongDate(time.Hour), "wrong Date", 200, "ten bytes.", true},
 	} {
 		p, s, client := staged(t, S3)
 		p.Follow(Nth(1, c.fault))
@@ -133,12 +134,58 @@ func TestAnswersTellWhenToComeAgainAndWhatTimeItIs(t *testing.T) {
 	if status != 429 || header.Get("Retry-After") != "1" || text != `{"error":{"message":"Too many requests.","type":"TooManyRequestsException","code":429}}` || err != nil {
 		t.Errorf("got %d %q %v, %v", status, text, header, err)
 	}
-	p.Follow(Nth(1, Skewed(time.Hour)))
-	before := time.Now()
-	_, _, header, _ = put(t, client, p.URL, "x")
-	date, err := http.ParseTime(header.Get("Date"))
-	if ahead := date.Sub(before); err != nil || ahead < 59*time.Minute || ahead > 61*time.Minute {
-		t.Errorf("got a Date that is %v ahead, %v", ahead, err)
+	for _, fault := range []Fault{Skewed(time.Hour), WrongDate(time.Hour)} {
+		p.Follow(Nth(1, fault))
+		before := time.Now()
+		_, _, header, _ = put(t, client, p.URL, "x")
+		date, err := http.ParseTime(header.Get("Date"))
+		if ahead := date.Sub(before); err != nil || len(header.Values("Date")) != 1 || ahead < 59*time.Minute || ahead > 61*time.Minute {
+			t.Errorf("%s: got a Date that is %v ahead, %v", fault.Name, ahead, err)
+		}
+	}
+}
+
+func TestEachDialectHasItsOwnWords(t *testing.T) {
+	for _, c := range []struct {
+		dialect Dialect
+		fault   Fault
+		status  int
+		text    string
+		header  string
+	}{
+		{GCS, Status(503, false), 503, `"reason":"backendError"`, ""},
+		{GCS, RefusedThoughApplied(), 412, `"reason":"conditionNotMet"`, ""},
+		{GCS, Expired(), 401, `"reason":"authError"`, ""},
+		{Iceberg, Status(404, false), 404, `"type":"NoSuchTableException"`, ""},
+		{Azure, Status(503, false), 503, "<Code>ServerBusy</Code>", "ServerBusy"},
+		{Azure, Status(502, false), 502, "<h1>502 Bad Gateway</h1>", ""},
+		{Azure, Expired(), 403, "<Code>AuthenticationFailed</Code>", "AuthenticationFailed"},
+	} {
+		p, _, client := staged(t, c.dialect)
+		p.Follow(Nth(1, c.fault))
+		status, text, header, err := put(t, client, p.URL, "x")
+		if status != c.status || !strings.Contains(text, c.text) || header.Get("x-ms-error-code") != c.header || err != nil {
+			t.Errorf("%s: got %d %q, %v, %v", c.fault.Name, status, text, header, err)
+		}
+	}
+}
+
+// Google's conditions are parameters of uploads.
+func TestAConditionOfGooglesIsOne(t *testing.T) {
+	p, _, client := staged(t, GCS)
+	p.Follow(Nth(1, RefusedThoughApplied()))
+	for _, c := range []struct {
+		query string
+		want  int
+	}{{"", 200}, {"?ifGenerationMatch=0", 412}} {
+		answer, err := client.Post(p.URL+"/upload"+c.query, "text/plain", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != c.want {
+			t.Errorf("%q: got %d, want %d", c.query, answer.StatusCode, c.want)
+		}
 	}
 }
 
@@ -200,6 +247,12 @@ func TestNthCountsOnlyWhatTheFaultFits(t *testing.T) {
 	}
 	if commit := CommitConflict(true); !commit.Fits(Request{Verb: "POST", Object: "/v1/namespaces/a/tables/b"}) || commit.Fits(Request{Verb: "POST", Object: "/v1/namespaces"}) || commit.Fits(Request{Verb: "GET", Object: "/v1/namespaces/a/tables/b"}) {
 		t.Error("a conflict of commits fits something else")
+	}
+	if gone := Forgotten(); !gone.Fits(Request{Verb: "GET", Object: "/v1/namespaces/a/tables/b"}) || gone.Fits(Request{Verb: "POST", Object: "/v1/namespaces/a/tables/b"}) || gone.Fits(Request{Verb: "GET", Object: "/v1/config"}) {
+		t.Error("a table that is not there for a moment fits something else")
+	}
+	if got, want := followed(Each(Conflict()), 5), []string{"2 PUT 409 not applied", "4 PUT 409 not applied"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := followed(Nth(11, Conflict()), 20); got != nil {
 		t.Errorf("got %v after the last one", got)
