@@ -17,6 +17,7 @@ import (
 )
 
 func TestRealBrokersThatDieRestartAndHang(t *testing.T) {
+	t.Parallel()
 	c := rig.NewCluster(t, 3)
 	for name, do := range map[string]struct{ fail, mend func(leader int) }{
 		"killed":    {func(id int) { c.Kill(t, id) }, func(id int) { c.Start(t, id) }},
@@ -51,6 +52,7 @@ func TestRealBrokersThatDieRestartAndHang(t *testing.T) {
 }
 
 func TestRealBrokerThatIsAloneRestartsWhileItIsRead(t *testing.T) {
+	t.Parallel()
 	c := rig.NewCluster(t, 1)
 	topic := c.CreateTopic(t, 1, nil)
 	produceEach(t, c.Broker, numbered(topic, 0, 200, 100))

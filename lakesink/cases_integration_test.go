@@ -73,6 +73,7 @@ func askOf(t *testing.T, kind columns.Type, questions []question, groups ...[]an
 // https://github.com/trinodb/trino/issues/19052, https://github.com/apache/arrow/issues/50182 and
 // https://github.com/apache/parquet-java/issues/3457: numbers whose statistics made readers skip rows.
 func TestForeignReadersFindTheNumbersOfReports(t *testing.T) {
+	t.Parallel()
 	rig.Python(t)
 	nan, double := math.NaN(), columns.Type{Kind: columns.Float64}
 	askOf(t, columns.Type{Kind: columns.Decimal, Precision: 20, Scale: 2}, []question{{"<", 0, 1, 1}, {">", 0, 1, 1}, {"=", -100, 1, 1}}, []any{big.NewInt(-100), big.NewInt(100)})
@@ -86,6 +87,7 @@ func TestForeignReadersFindTheNumbersOfReports(t *testing.T) {
 // https://github.com/duckdb/duckdb-iceberg/issues/1136 and https://github.com/segmentio/parquet-go/issues/495: texts and bytes whose
 // bounds were cut within a character, or below the value.
 func TestForeignReadersFindTheLongValuesOfReports(t *testing.T) {
+	t.Parallel()
 	rig.Python(t)
 	text, binary := columns.Type{Kind: columns.String}, columns.Type{Kind: columns.Binary}
 	const long = "abcdefghijklmno"

@@ -165,6 +165,7 @@ func unusedInFiles(a *asked) bool {
 
 // The comparison of scans would find a bound in a manifest that is false, whatever its type.
 func TestAFalseBoundInAManifestLosesRows(t *testing.T) {
+	t.Parallel()
 	rig.Python(t)
 	f := newFalsified(t, falsifyManifest)
 	got := f.compare(t)
@@ -176,6 +177,7 @@ func TestAFalseBoundInAManifestLosesRows(t *testing.T) {
 // UUIDs, and DuckDB looks at no statistics of UUIDs and booleans; binary is left out for DuckDB, as the values here are too
 // alike in their first eight bytes. Fixed is there in its place.
 func TestFalseStatisticsInAFileLoseRows(t *testing.T) {
+	t.Parallel()
 	rig.Python(t)
 	f := newFalsified(t, func(file *batch.DataFile, alter func(low, high *[]byte)) []int { return falsifyFooter(t, file, alter) })
 	got := f.compare(t)

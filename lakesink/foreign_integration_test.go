@@ -48,6 +48,7 @@ var rawFilters = []string{"--filter", "offset >= 95 and offset < 105", "--filter
 	"--filter", "topic > 'orders'", "--filter", "timestampType = 0"}
 
 func TestForeignReadersSeeEveryRowOnce(t *testing.T) {
+	t.Parallel()
 	read := rig.Python(t)
 	dir := t.TempDir()
 	o := testOptions()
@@ -76,6 +77,7 @@ func TestForeignReadersSeeEveryRowOnce(t *testing.T) {
 }
 
 func TestForeignReadersReadAHadoopTable(t *testing.T) {
+	t.Parallel()
 	read := rig.Python(t)
 	dir := t.TempDir()
 	c, err := open(t, CatalogOptions{Type: "hadoop", Warehouse: dir})
@@ -92,6 +94,7 @@ func TestForeignReadersReadAHadoopTable(t *testing.T) {
 
 // What Readable lets pass, others read.
 func TestForeignReadersReadBelowADifficultName(t *testing.T) {
+	t.Parallel()
 	read := rig.Python(t)
 	dir := t.TempDir()
 	c, err := open(t, CatalogOptions{Type: "sql", URI: filepath.Join(dir, "catalog.db"), Warehouse: filepath.Join(dir, difficult)})
@@ -132,6 +135,7 @@ func typedFilters(rng *rand.Rand, rows [][]any, first int) []string {
 }
 
 func TestForeignReadersReadEveryKindAndPruneRight(t *testing.T) {
+	t.Parallel()
 	read := rig.Python(t)
 	schema := append(columns.Schema{
 		{Name: "topic", Type: columns.Type{Kind: columns.String}, Required: true}, {Name: "partition", Type: columns.Type{Kind: columns.Int32}, Required: true},

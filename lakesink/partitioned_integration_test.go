@@ -57,6 +57,7 @@ var partitionedFilters = []string{"i = 34", "i < 0", "i >= 0", "i is null", "l =
 
 // Whatever a table is partitioned by, both readers find the same rows with a filter as without.
 func TestForeignReadersPruneThePartitionsThatTheyShould(t *testing.T) {
+	t.Parallel()
 	read := rig.Python(t)
 	schema := partitionedSchema()
 	for n, terms := range partitionedBy {

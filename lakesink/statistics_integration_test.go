@@ -218,6 +218,7 @@ func (st *statisticsTable) literals(rng *rand.Rand, c statisticsColumn) func() a
 // Bounds that are wrong make filtered queries wrong while full scans stay right, and no test of writing sees it
 // (https://github.com/parquet-go/parquet-go/issues/592, https://github.com/duckdb/duckdb-iceberg/issues/1136).
 func TestForeignReadersFindWithAFilterWhatTheyFindWithoutIt(t *testing.T) {
+	t.Parallel()
 	rig.Python(t)
 	o := testOptions()
 	o.PageBytes, o.RowGroupBytes = 512, 12<<10 // several pages and row groups in a file

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"testing"
 
 	"sluice/batch"
 	"sluice/columns"
@@ -225,4 +226,37 @@ func (l *lake) rows() (map[row]int, error) {
 		}
 	}
 	return counts, nil
+}
+
+// copy is a world that goes on from here by itself.
+func (w *world) copy(t *testing.T) *world {
+	t.Helper()
+	other := *w
+	other.kafka, other.lake, other.store = w.kafka.copy(), w.lake.copy(), copied(t, w.store)
+	if w.letters != nil {
+		other.letters = map[string]*lake{}
+	}
+	for name, l := range w.letters {
+		other.letters[name] = l.copy()
+	}
+	if w.topics != nil {
+		other.topics = map[string]*letterTopic{}
+	}
+	for name, l := range w.topics {
+		other.topics[name] = &letterTopic{made: l.made, there: l.there, rows: maps.Clone(l.rows)}
+	}
+	return &other
+}
+
+func (k *kafka) copy() *kafka {
+	other := &kafka{cluster: k.cluster, topicID: k.topicID, start: maps.Clone(k.start), records: map[int32][]int64{}, end: maps.Clone(k.end)}
+	for p, records := range k.records {
+		other.records[p] = slices.Clone(records)
+	}
+	return other
+}
+
+// copy shares files and snapshots, which nobody changes.
+func (l *lake) copy() *lake {
+	return &lake{uuid: l.uuid, files: maps.Clone(l.files), snapshots: slices.Clone(l.snapshots), head: l.head, props: maps.Clone(l.props), version: l.version}
 }

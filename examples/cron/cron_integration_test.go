@@ -70,6 +70,7 @@ func (h *host) verified(rows int) {
 }
 
 func TestARealRunIsQuietAndLogged(t *testing.T) {
+	t.Parallel()
 	broker := rig.Kafka(t)
 	topic := broker.CreateTopic(t, 2, nil)
 	produce(t, broker, topic, 250)
@@ -83,6 +84,7 @@ func TestARealRunIsQuietAndLogged(t *testing.T) {
 }
 
 func TestASecondRealStartEndsByItselfAndIsNoFailure(t *testing.T) {
+	t.Parallel()
 	broker := rig.Kafka(t)
 	topic := broker.CreateTopic(t, 2, nil)
 	produce(t, broker, topic, 2000)
@@ -140,6 +142,7 @@ func (h *host) holder() int {
 }
 
 func TestABrokerThatIsDownIsTriedTwiceToldAndForgottenOnceItIsBack(t *testing.T) {
+	t.Parallel()
 	cluster := rig.NewCluster(t, 1)
 	topic := cluster.CreateTopic(t, 1, nil)
 	produce(t, cluster.Broker, topic, 10)
@@ -167,6 +170,7 @@ func TestABrokerThatIsDownIsTriedTwiceToldAndForgottenOnceItIsBack(t *testing.T)
 }
 
 func TestATopicThatIsNotThereIsToldAtOnce(t *testing.T) {
+	t.Parallel()
 	h := realHost(t, rig.Kafka(t), "there-is-no-such-topic")
 	if code, mail := h.cron(); code != 10 || mail != "" {
 		t.Errorf("got exit code %d and mail %q\n%s", code, mail, h.read("log/orders.log"))
