@@ -33,6 +33,15 @@ func actionOf(o *runner.Outlook) (string, *progress.Refusal) {
 	return actions[o.Action], nil
 }
 
+// lossesAhead are what the run would come upon.
+func lossesAhead(o *runner.Outlook) (ahead []progress.LossAhead) {
+	for _, l := range o.Losses {
+		one := progress.LossAhead{Loss: runner.Told(l.Loss), Accepted: l.Accepted, Option: l.Cause.Option()}
+		ahead = append(ahead, one)
+	}
+	return ahead
+}
+
 // foresee asks what a run would do now, without Kafka where that does not answer: silence says why not. What
 // checkpoint and table say is worth having then all the same.
 func (l *pipeline) foresee(ctx context.Context) (o *runner.Outlook, silence, err error) {

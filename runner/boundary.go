@@ -28,12 +28,14 @@ type Source interface {
 type Reader interface {
 	// Next returns the next records, never none; they are valid until the next call. After the last piece has reached
 	// its end it returns io.EOF. Records that retention has removed since planning, or a topic that was created
-	// again, are a DataLoss fault.
+	// again, are a DataLoss fault, unless the task accepts such losses.
 	Next(ctx context.Context) (*columns.Records, error)
 	// Piece is the index of the piece that the records of the last Next belong to.
 	Piece() int
 	// Positions lists where reading stands in every piece: From before it began, at least Until when it is done.
 	Positions() []int64
+	// Lost lists, by piece, what could not be read and the task accepts the loss of.
+	Lost() [][]batch.Loss
 	// ReadBytes counts what was fetched, as sent by the broker.
 	ReadBytes() int64
 	// Close ends outstanding requests. It is safe to call twice.

@@ -79,7 +79,7 @@ func (s *source) View(context.Context, batch.Isolation, offsets.Offsets) (v *off
 }
 
 func (s *source) Read(_ context.Context, task *batch.Task) (runner.Reader, error) {
-	r := &reader{source: s, task: task, piece: -1, positions: make([]int64, len(task.Pieces))}
+	r := &reader{source: s, task: task, piece: -1, positions: make([]int64, len(task.Pieces)), lost: make([][]batch.Loss, len(task.Pieces))}
 	for i, p := range task.Pieces {
 		r.positions[i] = p.From
 	}
@@ -91,6 +91,26 @@ type reader struct {
 	task      *batch.Task
 	piece     int
 	positions []int64
+	lost      [][]batch.Loss
+}
+
+// gone is what of a piece the log does not have, nil for nothing.
+func (k *kafka) gone(p batch.Piece) *batch.Loss {
+	lost := &batch.Loss{Topic: p.Topic, Partition: p.Partition, From: p.From, Until: p.Until, TopicID: p.TopicID}
+	end, there := k.end[p.Partition]
+	switch {
+	case p.TopicID != k.topicID:
+		lost.Cause = batch.Recreated
+	case !there:
+		lost.Cause = batch.Missing
+	case p.From < k.start[p.Partition]:
+		lost.Cause, lost.Until = batch.Retention, min(p.Until, k.start[p.Partition])
+	case p.Until > end:
+		lost.Cause, lost.From = batch.Diverged, max(p.From, end)
+	default:
+		return nil
+	}
+	return lost
 }
 
 func (r *reader) Next(ctx context.Context) (*columns.Records, error) {
@@ -100,11 +120,15 @@ func (r *reader) Next(ctx context.Context) (*columns.Records, error) {
 		err := r.source.gate.pass("broker: fetch", func() error {
 			r.source.mu.Lock()
 			defer r.source.mu.Unlock()
-			if p.TopicID != r.source.topicID || p.From < r.source.start[p.Partition] || p.Until > r.source.end[p.Partition] {
+			lost := r.source.gone(p)
+			if lost != nil && !r.task.Accepts.Accept(lost.Cause) {
 				return &batch.Fault{Class: batch.DataLoss, Message: "gone", Hint: "look"}
 			}
+			if lost != nil {
+				r.lost[r.piece] = append(r.lost[r.piece], *lost)
+			}
 			for _, o := range r.source.records[p.Partition] {
-				if o >= p.From && o < p.Until {
+				if o >= p.From && o < p.Until && (lost == nil || o < lost.From || o >= lost.Until) {
 					found = append(found, o)
 				}
 			}
@@ -121,10 +145,11 @@ func (r *reader) Next(ctx context.Context) (*columns.Records, error) {
 	return nil, io.EOF
 }
 
-func (r *reader) Piece() int         { return r.piece }
-func (r *reader) Positions() []int64 { return r.positions }
-func (r *reader) ReadBytes() int64   { return 0 }
-func (r *reader) Close() error       { return nil }
+func (r *reader) Piece() int           { return r.piece }
+func (r *reader) Positions() []int64   { return r.positions }
+func (r *reader) Lost() [][]batch.Loss { return r.lost }
+func (r *reader) ReadBytes() int64     { return 0 }
+func (r *reader) Close() error         { return nil }
 
 // decoder makes a row of partition and offset.
 type decoder struct{}
