@@ -102,6 +102,9 @@ func (l *Ledger) Rows() int64 {
 	for _, a := range l.Accounts {
 		n += a.Rows
 	}
+	for _, p := range l.Past {
+		n += p.Rows
+	}
 	return n
 }
 

@@ -17,11 +17,11 @@ func TestALogThatWasCutGoesOnWhereItWasCutIfAccepted(t *testing.T) {
 	w.refuses(t, batch.DataLoss, nil, "t-0 ends at offset 3, before offset 8")
 	k.put(0, 2) // offsets 3 and 4, of which the table has others
 	accept := func(q *runner.Query) { q.Accepts = batch.Causes{batch.Diverged} }
-	if s := w.drain(t, accept); s.Records != 2 || len(s.Losses) != 1 || s.Losses[0].From != 8 || s.Losses[0].Offsets != -1 {
+	if s, _, err := w.run(accept); err != nil || s.Records != 2 || len(s.Losses) != 1 || s.Losses[0].From != 8 || s.Losses[0].Offsets != -1 {
 		t.Errorf("got %+v, want the 2 records that came after the cut", s)
 	}
 	k.put(0, 6)
-	if s := w.drain(t, nil); s.Records != 6 || len(s.Losses) != 0 {
+	if s, _, err := w.run(nil); err != nil || s.Records != 6 || len(s.Losses) != 0 {
 		t.Errorf("got %+v, want the next 6 records, without a choice", s)
 	}
 	after, err := w.lake.rows()
