@@ -83,6 +83,11 @@ func (unasked) View(_ context.Context, _ batch.Isolation, known offsets.Offsets)
 	return view, nil
 }
 
+// Cuts knows of none, and of no epochs that would differ.
+func (unasked) Cuts(context.Context, offsets.Offsets, map[offsets.TopicPartition]int32) (offsets.Offsets, bool, error) {
+	return nil, true, nil
+}
+
 // Read has nothing to read.
 func (unasked) Read(context.Context, *batch.Task) (runner.Reader, error) {
 	return nil, errors.New("nobody asked Kafka")

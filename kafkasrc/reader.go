@@ -293,16 +293,21 @@ func (r *Reader) left() offsets.Range {
 	return all
 }
 
-// lose notes an accepted loss and goes on behind it.
+// lose notes an accepted loss and goes on behind it. Where it lies further on, what is before it is read first.
 func (r *Reader) lose(loss *Loss) {
-	piece, all := &r.pieces[r.piece], r.left()
-	all.Until = min(all.Until, loss.Until)
+	piece, gone := &r.pieces[r.piece], r.left()
+	gone.From, gone.Until = max(gone.From, loss.From), min(gone.Until, loss.Until)
 	if loss.Cause == Missing {
-		r.gone[all.TopicPartition] = true
+		r.gone[gone.TopicPartition] = true
 	}
-	if all.Len() > 0 {
-		r.lost[r.piece] = append(r.lost[r.piece], batch.Loss{Topic: piece.Topic, Partition: piece.Partition, From: all.From, Until: all.Until, Cause: loss.Cause, TopicID: piece.TopicID})
-		r.reach(all.Until)
+	if gone.Len() == 0 {
+		return
+	}
+	r.lost[r.piece] = append(r.lost[r.piece], batch.Loss{Topic: piece.Topic, Partition: piece.Partition, From: gone.From, Until: gone.Until, Cause: loss.Cause, TopicID: piece.TopicID})
+	if gone.From > r.positions[r.piece] {
+		piece.Until = gone.From
+	} else {
+		r.reach(gone.Until)
 	}
 }
 
@@ -384,8 +389,18 @@ func (r *Reader) Lost() [][]batch.Loss { return slices.Clone(r.lost) }
 func (r *Reader) Piece() int { return r.piece }
 
 // Positions lists where reading stands in every piece: From before it began, at least Until when it is done. A position
-// is behind all records handed out, and moves also where batches have none.
-func (r *Reader) Positions() []int64 { return slices.Clone(r.positions) }
+// is behind all records handed out, and moves also where batches have none, and over what was lost.
+func (r *Reader) Positions() []int64 {
+	positions := slices.Clone(r.positions)
+	for i, lost := range r.lost {
+		for _, l := range lost {
+			if positions[i] >= l.From {
+				positions[i] = max(positions[i], l.Until)
+			}
+		}
+	}
+	return positions
+}
 
 // ReadBytes counts the bytes of record batches fetched, compressed as the broker sent them.
 func (r *Reader) ReadBytes() int64 { return r.read }

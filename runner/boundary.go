@@ -20,6 +20,10 @@ type Source interface {
 	// of times, since brokers report one for a moment while leadership moves (KAFKA-7703). A topic that is not there is
 	// a NotSetUp fault, unless known has offsets of it: then it is just missing from the view.
 	View(ctx context.Context, isolation batch.Isolation, known offsets.Offsets) (*offsets.View, error)
+	// Cuts finds logs that were cut below what was read of them, whatever has grown there since (KIP-320), and says where:
+	// reached is where reading stands, epochs the leader epochs that the logs had there. told is false where brokers are too
+	// old to say.
+	Cuts(ctx context.Context, reached offsets.Offsets, epochs map[offsets.TopicPartition]int32) (cuts offsets.Offsets, told bool, err error)
 	// Read opens a task's pieces for reading, in their order.
 	Read(ctx context.Context, task *batch.Task) (Reader, error)
 }

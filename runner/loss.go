@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -77,6 +78,8 @@ func findLosses(at position, view *offsets.View) (losses []found) {
 			lose(batch.Missing, from, "%s is gone; the query had reached offset %d, and what came after it cannot be counted", tp, from)
 		case bounds.Start > from:
 			lose(batch.Retention, bounds.Start, "%s: offsets [%d,%d), %d in all, were deleted before they were read; the log starts at %d now", tp, from, bounds.Start, bounds.Start-from, bounds.Start)
+		case cut(view, tp) < from && bounds.HighWatermark >= from:
+			lose(batch.Diverged, from, "%s was cut at offset %d, before offset %d, which the query has reached, and has grown past it again: other records have taken the place of those that were read, and what the log had from there on cannot be counted", tp, cut(view, tp), from)
 		case bounds.HighWatermark < from:
 			lose(batch.Diverged, from, "%s ends at offset %d, before offset %d, which the query has reached: the log was truncated or replaced, and what it had from there on cannot be counted", tp, bounds.HighWatermark, from)
 		}
@@ -124,11 +127,56 @@ func wayOn(losses []found) string {
 	return "nothing was read or changed; to accept the loss, which is then recorded: " + strings.Join(told, "; ")
 }
 
+// cut is where the log was cut below what was read of it, as far as is known, and its end if it was not.
+func cut(view *offsets.View, tp offsets.TopicPartition) int64 {
+	end := view.Partitions[tp].HighWatermark
+	if at, ok := view.Cuts[tp]; ok {
+		return min(at, end)
+	}
+	return end
+}
+
 // face judges what the query is about to read from, and keeps the judgement.
-func (r *run) face(at position) error {
+func (r *run) face(ctx context.Context, at position) error {
+	if err := r.askCuts(ctx, at); err != nil {
+		return err
+	}
 	all, err := judge(at, r.view, r.Accepts)
 	r.judged = all
 	return err
+}
+
+// askCuts asks about the partitions whose leader has another epoch than when they were read, and says once what the brokers are
+// too old to tell.
+func (r *run) askCuts(ctx context.Context, at position) (err error) {
+	moved, silent := offsets.Offsets{}, 0
+	for tp, from := range at.reached {
+		bounds, there := r.view.Partitions[tp]
+		epoch, known := at.epochs[tp]
+		if there && known && bounds.LeaderEpoch > epoch && !otherTopic(at.topicIDs[tp.Topic], r.view.TopicIDs[tp.Topic]) {
+			moved[tp] = from
+		}
+		if _, told := r.view.TopicIDs[tp.Topic]; there && !told {
+			silent++
+		}
+	}
+	told := true
+	if len(moved) > 0 {
+		if r.view.Cuts, told, err = r.Source.Cuts(ctx, moved, at.epochs); err != nil {
+			return err
+		}
+	}
+	if r.toldOld || told && silent == 0 {
+		return nil
+	}
+	r.toldOld = true
+	if silent > 0 {
+		r.Reporter.Notice("the brokers are too old to tell topics by an id (KIP-516): one that is deleted and created again is noticed only if it has fewer records than before", "partitions", silent)
+	}
+	if !told {
+		r.Reporter.Notice("the brokers are too old to tell where a leader epoch ends (KIP-320): a log that is cut is noticed only if it has not grown past what was read")
+	}
+	return nil
 }
 
 // goOn takes the position behind the losses that were accepted: the next plan records them.
@@ -147,7 +195,7 @@ func (r *run) goOn() {
 		case batch.Missing:
 			r.absent[tp] = l.From
 		case batch.Diverged:
-			r.reached[tp] = max(bounds.Start, bounds.HighWatermark)
+			r.reached[tp] = max(bounds.Start, cut(r.view, tp))
 		case batch.Recreated:
 			delete(r.absent, tp)
 			if delete(r.reached, tp); there {

@@ -31,7 +31,9 @@ type run struct {
 	// written.
 	unused, remarks []string
 	// judged are the losses that were found when what is there was last compared with what is to be read.
-	judged  []Judged
+	judged []Judged
+	// toldOld says that it was said what the brokers are too old to tell.
+	toldOld bool
 	summary progress.Summary
 }
 
@@ -175,7 +177,7 @@ func (r *run) freeze(ctx context.Context) (err error) {
 	if r.summary.Blocked = r.view.Blocked(); r.summary.Blocked > 0 {
 		r.Reporter.Notice("open transactions hold back records: they are read once the transactions end", "offsets", r.summary.Blocked, "partitions", HeldBack(r.view))
 	}
-	if err := r.face(r.position); err != nil {
+	if err := r.face(ctx, r.position); err != nil {
 		return err
 	}
 	r.goOn()

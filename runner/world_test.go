@@ -24,10 +24,13 @@ type kafka struct {
 	// records holds the offsets that carry a record, in order; end is the next offset to be given out.
 	records map[int32][]int64
 	end     map[int32]int64
+	// epoch is that of every leader, cut where a log was cut when it changed.
+	epoch int32
+	cut   map[int32]int64
 }
 
 func newKafka() *kafka {
-	return &kafka{cluster: "cluster-1", topicID: "topic-1", start: map[int32]int64{}, records: map[int32][]int64{}, end: map[int32]int64{}}
+	return &kafka{cluster: "cluster-1", topicID: "topic-1", start: map[int32]int64{}, records: map[int32][]int64{}, end: map[int32]int64{}, epoch: 1}
 }
 
 // produce adds n records and, after them, one offset without a record, as a transaction's marker would be.
@@ -46,7 +49,7 @@ func (k *kafka) view() *offsets.View {
 	defer k.mu.Unlock()
 	v := &offsets.View{ClusterID: k.cluster, TopicIDs: map[string]string{"t": k.topicID}, Partitions: map[offsets.TopicPartition]offsets.Bounds{}}
 	for p, end := range k.end {
-		v.Partitions[offsets.TopicPartition{Topic: "t", Partition: p}] = offsets.Bounds{Start: k.start[p], End: end, HighWatermark: end, LeaderEpoch: 1}
+		v.Partitions[offsets.TopicPartition{Topic: "t", Partition: p}] = offsets.Bounds{Start: k.start[p], End: end, HighWatermark: end, LeaderEpoch: k.epoch}
 	}
 	return v
 }
@@ -76,6 +79,21 @@ func (s *source) Start(context.Context) (start offsets.Offsets, err error) {
 func (s *source) View(context.Context, batch.Isolation, offsets.Offsets) (v *offsets.View, err error) {
 	err = s.gate.pass("broker: view", func() error { v = s.view(); return nil })
 	return v, err
+}
+
+func (s *source) Cuts(_ context.Context, reached offsets.Offsets, epochs map[offsets.TopicPartition]int32) (cuts offsets.Offsets, told bool, err error) {
+	err = s.gate.pass("broker: epochs", func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		cuts = offsets.Offsets{}
+		for tp, at := range reached {
+			if cut, ok := s.cut[tp.Partition]; ok && epochs[tp] < s.epoch && cut < at {
+				cuts[tp] = cut
+			}
+		}
+		return nil
+	})
+	return cuts, true, err
 }
 
 func (s *source) Read(_ context.Context, task *batch.Task) (runner.Reader, error) {
