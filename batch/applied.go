@@ -1,6 +1,10 @@
 package batch
 
-import "sluice/columns"
+import (
+	"slices"
+
+	"sluice/columns"
+)
 
 // None is the batch number before the first.
 const None int64 = -1
@@ -82,6 +86,11 @@ type Commit struct {
 	Accepted *Acceptance
 	// Altered says how the table was altered for the batch; none for most.
 	Altered []string
+}
+
+// Losses is what the batch goes on without: by its plan, and as its tasks came upon it.
+func (c *Commit) Losses() []Loss {
+	return append(slices.Clip(c.Plan.Losses), LostIn(c.Results)...)
 }
 
 // Decision is what somebody has decided about the table of the commit; nil for nothing.

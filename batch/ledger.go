@@ -1,12 +1,8 @@
 package batch
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"sluice/offsets"
 )
@@ -39,6 +35,12 @@ type Ledger struct {
 	// TopicIDs are the ids of the topics read, where known.
 	TopicIDs map[string]string
 	Accounts map[offsets.TopicPartition]Account
+	// Past are the accounts of logs that are gone: of topics that were created again under their name, and of logs that were
+	// cut below what was read of them. The oldest of a partition comes first.
+	Past []PastAccount
+	// Lost are the newest ranges whose loss was accepted, the oldest first; at most MostLost, and none of a log that is gone.
+	// Accounts count all.
+	Lost []offsets.Range
 	// Letters is what Batch put into a table of dead letters; nil in the ledger of any other table.
 	Letters *Letters
 }
@@ -60,6 +62,20 @@ type Account struct {
 	Replayed int64
 }
 
+// PastAccount is what a query applied of a log that is gone.
+type PastAccount struct {
+	offsets.TopicPartition
+	// TopicID is the id of the topic that it was of, empty if unknown.
+	TopicID string
+	Account
+	// Cut is where the log was cut that goes on under the same topic id: offsets from there on are other records now. It is
+	// -1 where the topic is another one.
+	Cut int64
+}
+
+// MostLost is how many ranges of accepted losses a ledger names.
+const MostLost = 100
+
 // Next maps every partition to the next offset to read.
 func (l *Ledger) Next() offsets.Offsets {
 	next := make(offsets.Offsets, len(l.Accounts))
@@ -69,11 +85,25 @@ func (l *Ledger) Next() offsets.Offsets {
 	return next
 }
 
+// Epochs maps every partition to the leader epoch that the last plan saw, as far as it is known.
+func (l *Ledger) Epochs() map[offsets.TopicPartition]int32 {
+	epochs := map[offsets.TopicPartition]int32{}
+	for tp, a := range l.Accounts {
+		if a.Epoch >= 0 {
+			epochs[tp] = a.Epoch
+		}
+	}
+	return epochs
+}
+
 // Rows sums the rows of all partitions.
 func (l *Ledger) Rows() int64 {
 	var n int64
 	for _, a := range l.Accounts {
 		n += a.Rows
+	}
+	for _, p := range l.Past {
+		n += p.Rows
 	}
 	return n
 }
@@ -87,10 +117,12 @@ func Advance(prior *Ledger, plan *Plan, query, name, run string, results []TaskR
 		l.Uncounted = prior.Uncounted
 		maps.Copy(l.TopicIDs, prior.TopicIDs)
 		maps.Copy(l.Accounts, prior.Accounts)
+		l.Past, l.Lost = slices.Clone(prior.Past), slices.Clone(prior.Lost)
 	}
 	if plan.Accepted != nil {
 		l.Uncounted = plan.Batch
 	}
+	l.leave(plan)
 	maps.Copy(l.TopicIDs, plan.TopicIDs)
 	for tp, end := range plan.End {
 		a, ok := l.Accounts[tp]
@@ -114,213 +146,40 @@ func Advance(prior *Ledger, plan *Plan, query, name, run string, results []TaskR
 			l.Accounts[tp] = a
 		}
 	}
+	for _, loss := range append(slices.Clip(plan.Losses), LostIn(results)...) {
+		l.lose(loss)
+	}
 	return l
 }
 
-// The stored form: one property sluice.query.<id> with the head, and the topics in it or, where they do not fit, in
-// sluice.query.<id>.0, .1, … of the same commit.
-type ledgerHead struct {
-	V        int    `json:"v"`
-	Name     string `json:"name"`
-	Batch    int64  `json:"batch"`
-	Snapshot int64  `json:"snapshot"`
-	Sequence int64  `json:"sequence"`
-	Plan     string `json:"plan"`
-	Run      string `json:"run"`
-	// Uncounted is the batch plus one, so that absent means none.
-	Uncounted int64         `json:"uncounted,omitempty"`
-	Branch    string        `json:"branch,omitempty"`
-	Parts     int           `json:"parts,omitempty"`
-	Topics    []ledgerTopic `json:"topics,omitempty"`
-	Letters   *Letters      `json:"letters,omitempty"`
-}
-
-type ledgerTopic struct {
-	Topic string `json:"t"`
-	ID    string `json:"id,omitempty"`
-	// P holds per partition: number, first, next, epoch, rows, dead letters, dropped, lost, and, up to the last that is not 0,
-	// nulled and replayed.
-	P []ledgerRow `json:"p"`
-}
-
-// ledgerRow is one account; as a slice, so that one with too few numbers is noticed.
-type ledgerRow []int64
-
-// rowLength is how many numbers an account has at least, and longestRow at most.
-const (
-	rowLength  = 8
-	longestRow = 10
-)
-
-// Properties is the ledger as table properties. Every value stays under 3,500 bytes.
-func (l *Ledger) Properties() (map[string]string, error) {
-	head := ledgerHead{V: FormatVersion, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot, Sequence: l.Sequence, Plan: l.Plan, Run: l.Run, Uncounted: l.Uncounted + 1, Branch: l.Branch, Letters: l.Letters}
-	topics := l.topics()
-	key := LedgerPrefix + l.Query
-	head.Topics = topics
-	if text, err := json.Marshal(head); err != nil {
-		return nil, err
-	} else if len(text) <= maxPropertyBytes {
-		return map[string]string{key: string(text)}, nil
-	}
-	parts, err := pack(topics)
-	if err != nil {
-		return nil, err
-	}
-	head.Topics, head.Parts = nil, len(parts)
-	text, err := json.Marshal(head)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxPropertyBytes {
-		return nil, fmt.Errorf("ledger of query %q: the head alone takes %d bytes of %d: shorten the query's name", l.Name, len(text), maxPropertyBytes)
-	}
-	props := map[string]string{key: string(text)}
-	for k, part := range parts {
-		props[key+"."+strconv.Itoa(k)] = part
-	}
-	return props, nil
-}
-
-func (l *Ledger) topics() []ledgerTopic {
-	var topics []ledgerTopic
-	for _, tp := range slices.SortedFunc(maps.Keys(l.Accounts), offsets.Compare) {
-		if len(topics) == 0 || topics[len(topics)-1].Topic != tp.Topic {
-			topics = append(topics, ledgerTopic{Topic: tp.Topic, ID: l.TopicIDs[tp.Topic]})
-		}
-		a := l.Accounts[tp]
-		t := &topics[len(topics)-1]
-		row := ledgerRow{int64(tp.Partition), a.First, a.Next, int64(a.Epoch), a.Rows, a.DeadLetters, a.Dropped, a.Lost}
-		if a.Nulled != 0 || a.Replayed != 0 {
-			row = append(row, a.Nulled)
-		}
-		if a.Replayed != 0 {
-			row = append(row, a.Replayed)
-		}
-		t.P = append(t.P, row)
-	}
-	return topics
-}
-
-// pack fills as few values as it can, a topic's partitions split where they must be.
-func pack(topics []ledgerTopic) ([]string, error) {
-	var parts []string
-	var current []ledgerTopic
-	size := 2
-	flush := func() error {
-		if len(current) == 0 {
-			return nil
-		}
-		text, err := json.Marshal(current)
-		if err != nil {
-			return err
-		}
-		parts = append(parts, string(text))
-		current, size = nil, 2
-		return nil
-	}
-	for _, t := range topics {
-		for _, p := range t.P {
-			row, err := json.Marshal(p)
-			if err != nil {
-				return nil, err
-			}
-			need := len(row) + 1
-			fresh := len(current) == 0 || current[len(current)-1].Topic != t.Topic
-			if fresh {
-				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: []ledgerRow{}})
-				if err != nil {
-					return nil, err
-				}
-				need += len(shell) + 1
-			}
-			if size+need > maxPropertyBytes && len(current) > 0 {
-				if err := flush(); err != nil {
-					return nil, err
-				}
-				shell, err := json.Marshal(ledgerTopic{Topic: t.Topic, ID: t.ID, P: []ledgerRow{}})
-				if err != nil {
-					return nil, err
-				}
-				need, fresh = len(row)+len(shell)+2, true
-			}
-			if fresh {
-				current = append(current, ledgerTopic{Topic: t.Topic, ID: t.ID})
-			}
-			last := &current[len(current)-1]
-			last.P = append(last.P, p)
-			size += need
-		}
-	}
-	if err := flush(); err != nil {
-		return nil, err
-	}
-	return parts, nil
-}
-
-// ParseLedger reads the ledger of a query out of a table's properties; nil if there is none. A ledger that is there
-// and cannot be read whole is an error, never nil.
-func ParseLedger(properties map[string]string, query string) (*Ledger, error) {
-	key := LedgerPrefix + query
-	text, ok := properties[key]
-	if !ok {
-		return nil, nil
-	}
-	var head ledgerHead
-	if err := json.Unmarshal([]byte(text), &head); err != nil {
-		return nil, fmt.Errorf("table property %s: %w", key, err)
-	}
-	if head.V != FormatVersion {
-		return nil, fmt.Errorf("table property %s has format version %d, this program knows %d", key, head.V, FormatVersion)
-	}
-	topics := head.Topics
-	for k := range head.Parts {
-		name := key + "." + strconv.Itoa(k)
-		part, ok := properties[name]
-		if !ok {
-			return nil, fmt.Errorf("table property %s is missing: %s counts %d parts", name, key, head.Parts)
-		}
-		var more []ledgerTopic
-		if err := json.Unmarshal([]byte(part), &more); err != nil {
-			return nil, fmt.Errorf("table property %s: %w", name, err)
-		}
-		topics = append(topics, more...)
-	}
-	l := &Ledger{Query: query, Name: head.Name, Batch: head.Batch, Plan: head.Plan, Run: head.Run, Snapshot: head.Snapshot,
-		Sequence: head.Sequence, Uncounted: head.Uncounted - 1, Branch: head.Branch, Letters: head.Letters, TopicIDs: map[string]string{}, Accounts: map[offsets.TopicPartition]Account{}}
-	for _, t := range topics {
-		if t.ID != "" {
-			l.TopicIDs[t.Topic] = t.ID
-		}
-		for _, p := range t.P {
-			if len(p) < rowLength || len(p) > longestRow {
-				return nil, fmt.Errorf("table property %s: an account of topic %q has %d numbers, want %d to %d", key, t.Topic, len(p), rowLength, longestRow)
-			}
-			p = append(p, make(ledgerRow, longestRow-len(p))...)
-			tp := offsets.TopicPartition{Topic: t.Topic, Partition: int32(p[0])}
-			if _, ok := l.Accounts[tp]; ok {
-				return nil, fmt.Errorf("table property %s: %s is there twice", key, tp)
-			}
-			l.Accounts[tp] = Account{First: p[1], Next: p[2], Epoch: int32(p[3]),
-				Rows: p[4], DeadLetters: p[5], Dropped: p[6], Lost: p[7], Nulled: p[8], Replayed: p[9]}
-		}
-	}
-	return l, nil
-}
-
-// LedgerQueries lists the ids of all queries that have a ledger among a table's properties, with their names.
-func LedgerQueries(properties map[string]string) (map[string]string, error) {
-	names := map[string]string{}
-	for key := range properties {
-		id, ok := strings.CutPrefix(key, LedgerPrefix)
-		if !ok || strings.Contains(id, ".") { // a part: query ids are UUIDs and hold no dot
+// leave closes the accounts of logs that a plan leaves behind.
+func (l *Ledger) leave(plan *Plan) {
+	restarts := plan.restarts()
+	for _, tp := range slices.SortedFunc(maps.Keys(restarts), offsets.Compare) {
+		a, known := l.Accounts[tp]
+		if !known {
 			continue
 		}
-		l, err := ParseLedger(properties, id)
-		if err != nil {
-			return nil, err
+		past := PastAccount{TopicPartition: tp, TopicID: l.TopicIDs[tp.Topic], Account: a, Cut: -1}
+		if restarts[tp].Cause == Diverged {
+			past.Cut = plan.Start[tp]
 		}
-		names[id] = l.Name
+		l.Past = append(l.Past, past)
+		delete(l.Accounts, tp)
+		l.Lost = slices.DeleteFunc(l.Lost, func(r offsets.Range) bool { return r.TopicPartition == tp })
 	}
-	return names, nil
+}
+
+// lose counts an accepted loss: with the log that had it, where that is gone.
+func (l *Ledger) lose(loss Loss) {
+	n := loss.Range().Len()
+	a, known := l.Accounts[loss.at()]
+	if n == 0 || !known || loss.From < a.First || loss.Until > a.Next {
+		return
+	}
+	a.Lost += n
+	l.Accounts[loss.at()] = a
+	if l.Lost = append(l.Lost, loss.Range()); len(l.Lost) > MostLost {
+		l.Lost = slices.Delete(l.Lost, 0, len(l.Lost)-MostLost)
+	}
 }

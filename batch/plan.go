@@ -46,6 +46,13 @@ type Plan struct {
 	Rebuilt string
 	// Accepted is set where somebody has decided about rows that the table lost; nil otherwise.
 	Accepted *Acceptance
+	// Losses is what this batch goes on without, by the job's policies. A loss by retention lies at the beginning of its
+	// partition's range and is not read. One of a topic that was created again, or of a log that was cut, begins the partition
+	// anew: Start is a position in the new log, From of the loss that in the old one.
+	Losses []Loss
+	// Absent are partitions in Start and End that Kafka does not have, and that the query has gone on without, with their
+	// positions: their loss was recorded by this plan or one before it.
+	Absent offsets.Offsets
 	// MaxOffsets is the rate limit in force, 0 for none, for people to read.
 	MaxOffsets int64
 	// TimestampMs is when the plan was made, in milliseconds since 1970.
@@ -92,9 +99,9 @@ func (a *Acceptance) Covers(applied *Applied) bool {
 }
 
 // Ranges lists what there is to read, in order of topic and partition.
-func (p *Plan) Ranges() []offsets.Range { return offsets.Between(p.Start, p.End) }
+func (p *Plan) Ranges() []offsets.Range { return offsets.Between(p.ReadFrom(), p.End) }
 
-// Offsets is the number of offsets that the plan covers, an upper bound on its records.
+// Offsets is the number of offsets that there are to read, an upper bound on the records.
 func (p *Plan) Offsets() int64 { return offsets.Total(p.Ranges()) }
 
 // Is reports whether this is the plan that a ledger names by its hash.
@@ -117,5 +124,5 @@ func (p *Plan) Validate() error {
 			return fmt.Errorf("plan %d: %s goes from %d to %d", p.Batch, tp, start, end)
 		}
 	}
-	return nil
+	return p.validLosses()
 }

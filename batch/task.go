@@ -36,6 +36,9 @@ type Task struct {
 	QueryName string `json:"queryName,omitempty"`
 	// DeadLetters is where records go that a policy of Value rejects; nil if there is no such policy.
 	DeadLetters *DeadLetterOutput `json:"deadLetters,omitempty"`
+	// Accepts are the causes of which losses are recorded instead of ending the task: the job's, whatever they were when the
+	// plan was made.
+	Accepts Causes `json:"accepts,omitempty"`
 }
 
 // Piece is a part of a planned range, with what tells whether the log is still the one that was planned.
@@ -54,7 +57,8 @@ func (p Piece) Range() offsets.Range {
 	return offsets.Range{TopicPartition: offsets.TopicPartition{Topic: p.Topic, Partition: p.Partition}, From: p.From, Until: p.Until}
 }
 
-// PieceResult accounts for one piece: Delivered = Rows + DeadLetters + Dropped, and Position reached Until.
+// PieceResult accounts for one piece: Delivered = Rows + DeadLetters + Dropped, and Position reached Until; what of it was
+// found to be lost, and accepted, is in Lost.
 type PieceResult struct {
 	Piece
 	// Position is where reading stood at the end: the last record batch's last offset + 1, also past markers,
@@ -68,6 +72,8 @@ type PieceResult struct {
 	Dropped     int64 `json:"dropped"`
 	// Nulled counts those of the rows whose record was malformed, so that its columns are null.
 	Nulled int64 `json:"nulled,omitempty"`
+	// Lost lists what could not be read any more, ascending and apart.
+	Lost []Loss `json:"lost,omitempty"`
 }
 
 // TaskResult is what one attempt at a task wrote.
@@ -179,6 +185,9 @@ func (r *TaskResult) fits(t *Task) error {
 			return fmt.Errorf("%s delivered %d records, but %d rows, %d dead letters and %d dropped are accounted for",
 				p.Range(), p.Delivered, p.Rows, p.DeadLetters, p.Dropped)
 		}
+		if err := p.lostWithin(t.Accepts); err != nil {
+			return fmt.Errorf("task %d: %w", r.Index, err)
+		}
 		rows += p.Rows
 		letters += p.DeadLetters
 	}
@@ -190,6 +199,25 @@ func (r *TaskResult) fits(t *Task) error {
 	}
 	if rows != records {
 		return fmt.Errorf("task %d: %d rows, but its files hold %d", r.Index, rows, records)
+	}
+	return nil
+}
+
+// lostWithin checks that what is said to be lost is of the piece, counted once, accepted, and leaves room for what was
+// delivered.
+func (p *PieceResult) lostWithin(accepted Causes) error {
+	at := p.From
+	for _, l := range p.Lost {
+		if l.at() != p.Range().TopicPartition || l.From < at || l.Until <= l.From || l.Until > p.Until {
+			return fmt.Errorf("%s is said to have lost %s", p.Range(), l)
+		}
+		if !accepted.Accept(l.Cause) {
+			return fmt.Errorf("%s has lost %s, and nobody has accepted that", p.Range(), l)
+		}
+		at = l.Until
+	}
+	if lost := LostOffsets(p.Lost); lost > 0 && p.Delivered+lost > p.Range().Len() {
+		return fmt.Errorf("%s delivered %d records and lost %d offsets", p.Range(), p.Delivered, lost)
 	}
 	return nil
 }

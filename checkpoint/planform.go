@@ -34,7 +34,11 @@ const (
 	keyLimits        = ours + "limits"
 	keyRebuilt       = ours + "rebuilt"
 	keyAccepted      = ours + "accepted"
-	keyNonce         = ours + "nonce"
+	// keyLosses is what the batch goes on without, keyAbsent the partitions that the query goes on without; both are left out
+	// where there are none.
+	keyLosses = ours + "losses"
+	keyAbsent = ours + "absent"
+	keyNonce  = ours + "nonce"
 	// keySum is the SHA-256, in hex, of the whole file with this value empty.
 	keySum = ours + "sha256"
 )
@@ -91,6 +95,12 @@ func describe(plan *batch.Plan, conf map[string]string) error {
 	}
 	if plan.Accepted != nil {
 		values[keyAccepted] = plan.Accepted
+	}
+	if len(plan.Losses) > 0 {
+		values[keyLosses] = plan.Losses
+	}
+	if len(plan.Absent) > 0 {
+		values[keyAbsent] = plan.Absent
 	}
 	if plan.Value != nil {
 		values[keyValue] = plan.Value
@@ -173,7 +183,7 @@ func (e *entry) fill(plan *batch.Plan) (err error) {
 	}
 	var limits limits
 	for key, into := range map[string]any{keyTopicIDs: &plan.TopicIDs, keyTables: &plan.Tables, keyAccepted: &plan.Accepted, keyLimits: &limits,
-		keyIncludeHeaders: &plan.IncludeHeaders} {
+		keyIncludeHeaders: &plan.IncludeHeaders, keyLosses: &plan.Losses, keyAbsent: &plan.Absent} {
 		if text, ok := e.conf[key]; ok {
 			if err := json.Unmarshal([]byte(text), into); err != nil {
 				return fmt.Errorf("%s: %w", key, err)

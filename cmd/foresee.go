@@ -33,6 +33,15 @@ func actionOf(o *runner.Outlook) (string, *progress.Refusal) {
 	return actions[o.Action], nil
 }
 
+// lossesAhead are what the run would come upon.
+func lossesAhead(o *runner.Outlook) (ahead []progress.LossAhead) {
+	for _, l := range o.Losses {
+		one := progress.LossAhead{Loss: runner.Told(l.Loss), Accepted: l.Accepted, Option: l.Cause.Option()}
+		ahead = append(ahead, one)
+	}
+	return ahead
+}
+
 // foresee asks what a run would do now, without Kafka where that does not answer: silence says why not. What
 // checkpoint and table say is worth having then all the same.
 func (l *pipeline) foresee(ctx context.Context) (o *runner.Outlook, silence, err error) {
@@ -72,6 +81,11 @@ func (unasked) View(_ context.Context, _ batch.Isolation, known offsets.Offsets)
 		view.Partitions[tp] = offsets.Bounds{Start: at, End: at, HighWatermark: at, LeaderEpoch: -1}
 	}
 	return view, nil
+}
+
+// Cuts knows of none, and of no epochs that would differ.
+func (unasked) Cuts(context.Context, offsets.Offsets, map[offsets.TopicPartition]int32) (offsets.Offsets, bool, error) {
+	return nil, true, nil
 }
 
 // Read has nothing to read.

@@ -1,34 +1,17 @@
 package cmd_test
 
 import (
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
-
-var startingOffsetsInHint = regexp.MustCompile(`startingOffsets (\{\S*\})`)
-
-// asHinted is the pipeline as the hint of a refusal says: a new name, with that a new checkpoint, and the offsets given.
-func (p *pipeline) asHinted(t testing.TB, o *outcome) (other *pipeline, more []string) {
-	t.Helper()
-	hint := o.last("error")["hint"].(string)
-	other = p.with("--name", "other")
-	if m := startingOffsetsInHint.FindStringSubmatch(hint); m != nil {
-		other = other.with("--starting-offsets", m[1])
-	}
-	if strings.Contains(hint, "--new-query") {
-		more = []string{"--new-query"}
-	}
-	return other, more
-}
 
 func (k *kafka) deleteTopic(t testing.TB, topic string) {
 	t.Helper()
-	if answers, err := k.admin.DeleteTopics(t.Context(), topic); err != nil || answers.Error() != nil {
+	if k.dropTopic != nil {
+		k.dropTopic(t, topic)
+	} else if answers, err := k.admin.DeleteTopics(t.Context(), topic); err != nil || answers.Error() != nil {
 		t.Fatal(err, answers.Error())
 	}
 	k.connect(t)
@@ -36,85 +19,140 @@ func (k *kafka) deleteTopic(t testing.TB, topic string) {
 
 func (k *kafka) createTopic(t testing.TB, topic string) {
 	t.Helper()
-	if err := k.cluster.CreateTopic(topic, 2, nil); err != nil {
+	k.createWith(t, topic, 2)
+}
+
+func (k *kafka) createWith(t testing.TB, topic string, partitions int32) {
+	t.Helper()
+	if k.makeTopic != nil {
+		k.makeTopic(t, topic, int(partitions))
+	} else if _, err := k.admin.CreateTopic(t.Context(), partitions, 1, nil, topic); err != nil {
 		t.Fatal(err)
 	}
 	k.connect(t)
 }
 
-// losing is a kind of loss, and what the new query that the hint tells of has to read after it.
-var losing = map[string]struct {
-	lose    func(*testing.T, *kafka)
-	change  func(*testing.T, *pipeline) *pipeline // what else the hint tells to do
-	records int
-	hint    []string
-	not     []string
-}{
-	"deleted before it was read": {lose: func(t *testing.T, k *kafka) {
-		var to kadm.Offsets
-		to.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 8})
-		if answers, err := k.admin.DeleteRecords(t.Context(), to); err != nil || answers.Error() != nil {
-			t.Fatal(err, answers.Error())
-		}
-	}, records: 13, hint: []string{`{"orders":{"0":8,"1":5},"refunds":{"0":5,"1":5}}`, "raise the topic's retention"}, not: []string{"--new-query", "subscribe"}},
-	"created again": {lose: func(t *testing.T, k *kafka) {
-		k.deleteTopic(t, "orders")
-		k.createTopic(t, "orders")
-		k.fill(t, "orders", 4, 0)
-	}, records: 9, hint: []string{`{"orders":{"0":0,"1":0},"refunds":{"0":5,"1":5}}`, "the start of a topic that was created again"}, not: []string{"--new-query", "retention", "subscribe"}},
-	"gone, of several": {lose: func(t *testing.T, k *kafka) { k.deleteTopic(t, "orders") },
-		change:  func(_ *testing.T, p *pipeline) *pipeline { return p.with("--subscribe", "refunds") },
-		records: 5, hint: []string{`{"refunds":{"0":5,"1":5}}`, "leave what is gone out of subscribe", "the right cluster"}, not: []string{"--new-query", "retention"}},
-	"gone, and made again later": {lose: func(t *testing.T, k *kafka) { k.deleteTopic(t, "orders"); k.deleteTopic(t, "refunds") },
-		change: func(t *testing.T, p *pipeline) *pipeline {
-			for _, topic := range []string{"orders", "refunds"} {
-				p.kafka.createTopic(t, topic)
-				p.kafka.fill(t, topic, 3, 1)
-			}
-			return p
-		},
-		records: 6, hint: []string{"there is nothing left to read", "reads it from its start"}, not: []string{"--new-query", "startingOffsets", "retention"}},
+// expire removes the records of a partition before an offset.
+func (k *kafka) expire(t testing.TB, topic string, partition int32, before int64) {
+	t.Helper()
+	to := kadm.Offsets{}
+	to.Add(kadm.Offset{Topic: topic, Partition: partition, At: before})
+	if answers, err := k.admin.DeleteRecords(t.Context(), to); err != nil || answers.Error() != nil {
+		t.Fatal(err, answers.Error())
+	}
 }
 
-// What a hint says is done as it is written: the new query begins, reads what is there once, and nothing again.
-func TestTheHintOfEachLossWorksAsWritten(t *testing.T) {
-	t.Parallel()
-	for name, tc := range losing {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k := embedded(t, "orders", "refunds")
-			p := newPipeline(t, k).with("--subscribe", "orders,refunds")
-			k.fill(t, "orders", 5, 0, 1)
-			k.fill(t, "refunds", 5, 0, 1)
-			p.run(t)
-			before := len(scan(t, p.table(t)))
-			k.fill(t, "orders", 5, 0, 1)
-			k.fill(t, "refunds", 5, 0)
-			if name == "deleted before it was read" {
-				k.produce(t, &kgo.Record{Topic: "orders", Partition: 0, Value: []byte("last")})
-			}
-			tc.lose(t, k)
-			o := p.do(t, "run").fails(12, tc.hint...)
-			for _, part := range tc.not {
-				if hint := o.last("error")["hint"].(string); strings.Contains(hint, part) {
-					t.Errorf("got %q, want it to say nothing of %q", hint, part)
+// lossCase is a row of the matrix: after 5 records of each of two partitions of two topics were read, and 5 more arrived,
+// something becomes of the first topic.
+type lossCase struct {
+	lose func(t testing.TB, k *kafka, topic string)
+	// refused is what the error of a run says that nobody allowed to go on, %s being the topic, option what it names to allow it.
+	refused []string
+	option  string
+	// records is what a run reads that was allowed to, lost how many offsets it counts as lost, losses how many losses.
+	records, lost, losses int
+	// uncounted says that nobody can tell how many were lost.
+	uncounted bool
+}
+
+// The matrix of what a broker may have lost, by https://github.com/apache/spark/pull/15820 and
+// https://github.com/ClickHouse/clickhouse-kafka-connect/issues/511: a run stops by default, and goes on exactly as allowed.
+var lossMatrix = map[string]lossCase{
+	"deleted before it was read": {
+		lose:    func(t testing.TB, k *kafka, topic string) { k.expire(t, topic, 0, 8) },
+		refused: []string{"%s-0: offsets [5,8), 3 in all", "the log starts at 8"}, option: "--on-data-loss-retention skip", records: 17, lost: 3, losses: 1},
+	"all of it deleted before it was read": {
+		lose:    func(t testing.TB, k *kafka, topic string) { k.expire(t, topic, 0, 10); k.expire(t, topic, 1, 10) },
+		refused: []string{"%s-0: offsets [5,10), 5 in all", "%s-1: offsets [5,10), 5 in all"}, option: "--on-data-loss-retention skip", records: 10, lost: 10, losses: 2},
+	"gone": {
+		lose:    func(t testing.TB, k *kafka, topic string) { k.deleteTopic(t, topic) },
+		refused: []string{"%s-0 is gone; the query had reached offset 5", "%s-1 is gone"}, option: "--on-data-loss-missing drop", records: 10, losses: 2, uncounted: true},
+	"created again with fewer records": {
+		lose: func(t testing.TB, k *kafka, topic string) {
+			k.deleteTopic(t, topic)
+			k.createTopic(t, topic)
+			k.fill(t, topic, 2, 0, 1)
+		},
+		refused: []string{"topic %s was deleted and created again", "of partition 0 from 5 on; 1 from 5 on"}, option: "--on-data-loss-recreated restart", records: 14, losses: 2, uncounted: true},
+	"created again with more records": { // https://github.com/quickwit-oss/quickwit/issues/1602
+		lose: func(t testing.TB, k *kafka, topic string) {
+			k.deleteTopic(t, topic)
+			k.createTopic(t, topic)
+			k.fill(t, topic, 20, 0, 1)
+		},
+		refused: []string{"topic %s was deleted and created again"}, option: "--on-data-loss-recreated restart", records: 50, losses: 2, uncounted: true},
+	"created again with fewer partitions": {
+		lose: func(t testing.TB, k *kafka, topic string) {
+			k.deleteTopic(t, topic)
+			k.createWith(t, topic, 1)
+			k.fill(t, topic, 7, 0)
+		},
+		refused: []string{"topic %s was deleted and created again"}, option: "--on-data-loss-recreated restart", records: 17, losses: 2, uncounted: true},
+}
+
+// wantMatrix loses records of the first of two topics, and lets runs go on as each row says.
+func wantMatrix(t *testing.T, rows map[string]lossCase, broker func(t testing.TB) (k *kafka, topic, other string)) {
+	for name, row := range rows {
+		for _, general := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", all allowed"}[general], func(t *testing.T) {
+				t.Parallel()
+				k, topic, other := broker(t)
+				p := newPipeline(t, k).with("--subscribe", topic+","+other)
+				k.fill(t, topic, 5, 0, 1)
+				k.fill(t, other, 5, 0, 1)
+				p.run(t).has("summary", "records", 20)
+				k.fill(t, topic, 5, 0, 1)
+				k.fill(t, other, 5, 0, 1)
+				row.lose(t, k, topic)
+				option := strings.Fields(row.option)
+				if general {
+					option = []string{"--fail-on-data-loss=false"}
 				}
-			}
-			status := p.do(t, "status").wants(0).has("status", "lag", -1, "refusal.exitCode", 12)
-			if !slices.ContainsFunc(status.last("status")["partitions"].([]any), func(row any) bool { return at(row, "topic") == "orders" && at(row, "lag") == -1. }) {
-				t.Errorf("got %v, want a partition whose lag is unknown", status.last("status"))
-			}
-			other, more := p.asHinted(t, o)
-			if tc.change != nil {
-				other = tc.change(t, other)
-			}
-			other.run(t, more...)
-			if got := len(scan(t, p.table(t))) - before; got != tc.records {
-				t.Errorf("the new query read %d records, want %d", got, tc.records)
-			}
-			other.run(t).has("summary", "batches", 0)
-		})
+				row.check(t, p, topic, option)
+				if got := len(scan(t, p.table(t))) - 20; got != row.records {
+					t.Errorf("the table has %d more rows, want %d", got, row.records)
+				}
+			})
+		}
 	}
+}
+
+// check lets a run stop, shows what is ahead, and lets it go on.
+func (row *lossCase) check(t *testing.T, p *pipeline, topic string, option []string) {
+	t.Helper()
+	for _, says := range row.refused {
+		p.do(t, "run").fails(12, row.option, strings.ReplaceAll(says, "%s", topic))
+	}
+	p.do(t, "status").wants(0).has("status", "lag", -1, "refusal.exitCode", 12)
+	ahead := p.do(t, "plan").wants(12).last("plan")["losses"].([]any)
+	if len(ahead) != row.losses || at(ahead[0], "accepted") != false || at(ahead[0], "option") != row.option {
+		t.Errorf("got %v ahead, want %d losses that %s would allow", ahead, row.losses, row.option)
+	}
+	if ahead = p.do(t, "plan", option...).wants(0).last("plan")["losses"].([]any); at(ahead[0], "accepted") != true {
+		t.Errorf("got %v ahead, want them allowed", ahead)
+	}
+	o := p.run(t, option...).has("summary", "records", row.records, "batches", 1)
+	told := o.last("summary")
+	if losses := told["losses"].([]any); len(losses) != row.losses || (at(losses[0], "offsets") == -1.) != row.uncounted {
+		t.Errorf("got %v, want %d losses", told["losses"], row.losses)
+	}
+	if got, _ := told["lost"].(float64); int(got) != row.lost {
+		t.Errorf("got %v lost, want %d", told["lost"], row.lost)
+	}
+	p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "lost", row.lost, "duplicates", 0, "missing", 0, "unexpected", 0)
+	p.do(t, "verify").wants(0).has("verify", "ok", true)
+	p.run(t).has("summary", "batches", 0)
+	summary := p.table(t).CurrentSnapshot().Summary.Properties
+	if summary["sluice.lost"] == "" || !strings.Contains(summary["sluice.losses"], topic+"-0") {
+		t.Errorf("the snapshot says %q and %q of what was lost", summary["sluice.lost"], summary["sluice.losses"])
+	}
+}
+
+func TestALossStopsARunUnlessTheJobAllowsIt(t *testing.T) {
+	t.Parallel()
+	wantMatrix(t, lossMatrix, func(t testing.TB) (*kafka, string, string) {
+		return embedded(t, "orders", "refunds"), "orders", "refunds"
+	})
 }
 
 // Whether a topic is the one that another query has read, its id tells, not its name.

@@ -70,6 +70,7 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 	if t := o.DeadLetters; t != nil {
 		shown.Tables = append(shown.Tables, progress.PlanTable{Role: "deadLetters", Name: l.job.Value.LetterPlace().String(), Exists: t.Exists, UUID: t.UUID, Location: t.Location})
 	}
+	shown.Losses = lossesAhead(o)
 	if shown.Action, shown.Refusal = actionOf(o); shown.Refusal != nil {
 		return shown
 	}

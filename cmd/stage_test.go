@@ -69,6 +69,9 @@ type kafka struct {
 	admin  *kadm.Client
 	// cluster is nil for a real broker.
 	cluster *kfake.Cluster
+	// dropTopic and makeTopic wait until all brokers know; nil for an embedded one.
+	dropTopic func(t testing.TB, topic string)
+	makeTopic func(t testing.TB, topic string, partitions int)
 
 	mu       sync.Mutex
 	produced []*kgo.Record

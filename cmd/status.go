@@ -59,6 +59,7 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	s := &progress.Status{Query: l.job.Name, QueryID: o.QueryID, Checkpoint: l.store.String(), LastPlan: batch.None, Lag: -1,
 		Table: l.sink.TableName(), Partitions: []progress.StatusPartition{}, Notes: []string{}}
 	s.Action, s.Refusal = actionOf(o)
+	s.Losses = lossesAhead(o)
 	s.Notes = append(s.Notes, o.Remarks...)
 	l.batches(s, o.Log, o.Table)
 	s.DeadLetters = l.statusLetters(o)

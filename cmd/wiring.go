@@ -306,7 +306,7 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 			CheckSink: p.checkSink, OddLocation: p.oddLocation,
 			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: p.settled(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
-			Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
+			Accepts: j.Source.Accepts(), Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
 			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
 		},
 	}
@@ -337,7 +337,7 @@ func sourceOptions(j *job.Job) kafkasrc.Options {
 	return kafkasrc.Options{Client: s.Kafka, IncludeHeaders: s.IncludeHeaders,
 		Subscription: kafkasrc.Subscription{Topics: s.Subscribe, Pattern: s.SubscribePattern, Assign: s.Assign},
 		Starting: kafkasrc.Starting{Latest: s.StartingOffsets.Each == nil && s.StartingTimestamp.IsZero() && s.StartingOffsets.All == offsets.Latest,
-			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp, EndIfNone: s.StartingOffsetsByTimestampStrategy == "latest"}}
+			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp, EndIfNone: s.StartingOffsetsByTimestampStrategy == "latest", KeepExpired: s.Accepts().Accept(batch.Retention)}}
 }
 
 // sourceName describes the source as Spark does in its progress.

@@ -54,6 +54,27 @@ type Source struct {
 	// MinPartitions asks for at least so many units of work in a batch; 0 leaves it to the planner.
 	MinPartitions  int64
 	IncludeHeaders bool
+	// FailOnDataLoss says what becomes of records that are gone from Kafka, OnDataLoss what where another choice was made.
+	FailOnDataLoss bool
+	OnDataLoss     OnDataLoss
+}
+
+// OnDataLoss is fail or the word that accepts a loss, by its cause; empty where nobody chose.
+type OnDataLoss struct {
+	Retention, Recreated, Diverged, Missing string
+}
+
+// Accepts are the causes of which losses are accepted.
+func (s *Source) Accepts() (causes batch.Causes) {
+	for _, choice := range []struct {
+		cause batch.Cause
+		word  string
+	}{{batch.Retention, s.OnDataLoss.Retention}, {batch.Recreated, s.OnDataLoss.Recreated}, {batch.Diverged, s.OnDataLoss.Diverged}, {batch.Missing, s.OnDataLoss.Missing}} {
+		if choice.word == choice.cause.Choice() || choice.word == "" && !s.FailOnDataLoss {
+			causes = append(causes, choice.cause)
+		}
+	}
+	return causes
 }
 
 // Isolation is the level at which the source is read.

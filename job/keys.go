@@ -3,6 +3,7 @@ package job
 import (
 	"time"
 
+	"sluice/batch"
 	"sluice/layout"
 	"sluice/offsets"
 )
@@ -18,6 +19,8 @@ const (
 	startOffsetsPath  = "source.startingOffsets"
 	startTimePath     = "source.startingTimestamp"
 	startNonePath     = "source.startingOffsetsByTimestampStrategy"
+	failOnLossPath    = "source.failOnDataLoss"
+	onLossPath        = "source.onDataLoss"
 	catalogTypePath   = "sink.iceberg.catalog.type"
 	catalogURIPath    = "sink.iceberg.catalog.uri"
 	catalogPropsPath  = "sink.iceberg.catalog.properties"
@@ -120,6 +123,19 @@ var keys = []*Key{
 		Class: NextBatch, Default: "false", Flag: "include-headers",
 		Brief: "Add a column with the headers of each record; a table that is there already needs that column first",
 		Doc:   "Adds a column with the headers of each record. A table that is there already needs that column first."}),
+	key(failOnLossPath, func(j *Job) *bool { return &j.Source.FailOnDataLoss }, truth, Key{
+		Class: Free, Default: "true", Flag: "fail-on-data-loss",
+		Brief: "End the run where records are gone from Kafka that were not read; with =false go on without them and record them as lost",
+		Doc: "Whether a run ends (exit code 12, before anything is written) where Kafka does not have any more what the query would read next. With `false` it goes on without those records, in all four ways that stand below, " +
+			"and records what was lost: in the log, the batch's report, the run's summary, the snapshot and the table's ledger. Unlike with Spark nothing is ever read twice or skipped without a word."}),
+	lossKey(batch.Retention, func(j *Job) *string { return &j.Source.OnDataLoss.Retention },
+		"Records that retention or `kafka-delete-records` removed before they were read. `skip` goes on where the log starts now; the skipped offsets are in the plan and counted exactly."),
+	lossKey(batch.Recreated, func(j *Job) *string { return &j.Source.OnDataLoss.Recreated },
+		"A topic that was deleted and created again, which its id tells however many records it has. `restart` reads the new one from its start; what was not read of the old one is lost."),
+	lossKey(batch.Diverged, func(j *Job) *string { return &j.Source.OnDataLoss.Diverged },
+		"A log that was cut below what was read of it, as after an unclean leader election. `continue` goes on where it was cut, so that offsets from there on are in the table twice, for other records."),
+	lossKey(batch.Missing, func(j *Job) *string { return &j.Source.OnDataLoss.Missing },
+		"Partitions, or topics, that are gone. `drop` goes on without them. Should one come back as the same topic, it is read on from where it was; as another one, `recreated` decides."),
 
 	key(formatPath, func(j *Job) *string { return &j.Value.Format }, oneOf(formats...), Key{
 		Class: NewQuery, Default: "raw", Allowed: formats, Flag: "value-format",
@@ -322,6 +338,13 @@ var keys = []*Key{
 		Class: Free, Default: "15s", also: []string{"ttl", "leaseTtl", "leaseDuration"},
 		Doc: "How long the lease of a run that died lives on; a run that lives renews it three times as often. " +
 			"It only decides how soon the next run begins: rows are written once whatever it is."}),
+}
+
+// lossKey is what becomes of a loss of one cause.
+func lossKey(cause batch.Cause, at func(*Job) *string, doc string) *Key {
+	words := []string{"fail", cause.Choice()}
+	return key(onLossPath+"."+string(cause), at, oneOf(words...), Key{Class: Free, Allowed: words, Flag: "on-data-loss-" + string(cause),
+		Doc: doc + " Left out, `source.failOnDataLoss` decides."})
 }
 
 func kafkaOf(j *Job) *Properties { return &j.Source.Kafka }

@@ -22,6 +22,7 @@ func (l *loading) check() {
 	l.checkOtherSink()
 	l.checkSelection()
 	l.checkStart()
+	l.checkLosses()
 	l.checkValue()
 	if l.in.Needs&ForSink != 0 && !l.job.Sink.IsFolder() {
 		l.checkCatalog()

@@ -9,18 +9,14 @@ import (
 )
 
 // Cause says how records were lost.
-type Cause string
+type Cause = batch.Cause
 
-// The causes.
+// The causes, by their short names.
 const (
-	// Retention: the log start has moved past them, by retention or by DeleteRecords.
-	Retention Cause = "retention"
-	// Recreated: the topic was deleted and created again.
-	Recreated Cause = "recreated"
-	// Diverged: the log ends before them, although it once held them.
-	Diverged Cause = "diverged"
-	// Missing: the topic or the partition is gone.
-	Missing Cause = "missing"
+	Retention = batch.Retention
+	Recreated = batch.Recreated
+	Diverged  = batch.Diverged
+	Missing   = batch.Missing
 )
 
 // Loss says which offsets of a partition can no longer be read. It is the Err of every DataLoss fault of this package.
@@ -34,8 +30,9 @@ func (l *Loss) Error() string {
 	return fmt.Sprintf("%s: offsets %d to %d are gone (%s)", l.TopicPartition, l.From, l.Until-1, l.Cause)
 }
 
+// lost is the fault of records that are gone. The hint says what became of them; what accepts it follows.
 func lost(r offsets.Range, cause Cause, message, hint string) error {
-	return &batch.Fault{Class: batch.DataLoss, Message: message, Hint: hint, Err: &Loss{Range: r, Cause: cause}}
+	return &batch.Fault{Class: batch.DataLoss, Message: message, Hint: hint + " " + cause.Option() + " goes on without them.", Err: &Loss{Range: r, Cause: cause}}
 }
 
 func notSetUp(hint, format string, args ...any) error {

@@ -1,6 +1,7 @@
 package kafkasrc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,15 @@ type fetcher struct {
 	// byName says that a broker was too old to be asked by topic id, so that it could not tell a topic that was created
 	// again.
 	byName bool
-	read   int64
+	// cuts are where logs were found to be cut.
+	cuts map[offsets.TopicPartition]cutAt
+	read int64
+}
+
+// cutAt is where a log was cut, by a leader of an epoch.
+type cutAt struct {
+	epoch int32
+	at    int64
 }
 
 func newFetcher(s *Source, level int8) *fetcher {
@@ -45,6 +54,7 @@ func newFetcher(s *Source, level int8) *fetcher {
 		pinned:   map[string]topicID{},
 		follower: map[offsets.TopicPartition]int32{},
 		refused:  map[offsets.TopicPartition]bool{},
+		cuts:     map[offsets.TopicPartition]cutAt{},
 	}
 }
 
@@ -151,6 +161,9 @@ func (f *fetcher) once(ctx context.Context, try *attempt) (answer, error) {
 	if err != nil {
 		try.stale = t.asked
 		return answer{}, unlistedIf(absent(err), err)
+	}
+	if cut, err := f.cutOf(ctx, try, at.epoch); err != nil || cut < try.piece.Until {
+		return answer{}, cmp.Or(err, wasCut(try, cut))
 	}
 	broker := at.broker
 	if follower, ok := f.follower[try.tp]; ok {

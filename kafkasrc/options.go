@@ -91,6 +91,9 @@ type Starting struct {
 	Timestamp time.Time
 	// EndIfNone goes with Timestamp: a partition that has no such record begins at its end. Without it that is a fault.
 	EndIfNone bool
+	// KeepExpired goes with Offsets: one below the log start stays as it is, for a caller that records what is lost. Without it
+	// that is a fault.
+	KeepExpired bool
 }
 
 // Validate reports every fault that can be found without a broker.

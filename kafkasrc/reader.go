@@ -21,6 +21,11 @@ type Reader struct {
 
 	pieces    []batch.Piece
 	positions []int64
+	// lost are, by piece, the losses that were come upon and that accepts takes.
+	lost    [][]batch.Loss
+	accepts batch.Causes
+	// gone are partitions that were not there: nobody waits for them twice.
+	gone map[offsets.TopicPartition]bool
 	// piece is the index of the piece in hand.
 	piece int
 
@@ -53,6 +58,8 @@ func newReader(ctx context.Context, s *Source, pieces []batch.Piece, level int8)
 		pieces:    slices.Clone(pieces),
 		fetcher:   newFetcher(s, level),
 		workspace: s.takeWorkspace(),
+		lost:      make([][]batch.Loss, len(pieces)),
+		gone:      map[offsets.TopicPartition]bool{},
 	}
 	r.fetch = r.fetcher.fetch
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -64,7 +71,8 @@ func newReader(ctx context.Context, s *Source, pieces []batch.Piece, level int8)
 
 // Next returns the next records, at least one and at most some thousand of one piece and one timestamp type. They are
 // valid until the next call. After the last piece has reached its end it returns io.EOF. A record batch that is broken is
-// a BadRecords fault that names topic, partition and offset; records that are gone are a DataLoss fault. After an error
+// a BadRecords fault that names topic, partition and offset; records that are gone are a DataLoss fault, unless the task accepts
+// such losses: then they are in Lost and reading goes on behind them. After an error
 // the reader is done for: the error comes again. Only a wait that ctx has ended may be repeated.
 func (r *Reader) Next(ctx context.Context) (*columns.Records, error) {
 	if r.failed != nil {
@@ -248,6 +256,10 @@ func (r *Reader) nextAnswer(ctx context.Context) error {
 	if a := r.ahead; a != nil && (a.piece != r.piece || a.offset != position) {
 		r.discardAhead()
 	}
+	if r.gone[r.pieces[r.piece].Range().TopicPartition] {
+		r.lose(&Loss{Range: r.left(), Cause: Missing})
+		return nil
+	}
 	if r.ahead == nil {
 		r.send(r.piece, position)
 	}
@@ -259,6 +271,10 @@ func (r *Reader) nextAnswer(ctx context.Context) error {
 	got, err := r.ahead.got, r.ahead.err
 	r.ahead = nil
 	r.read = r.fetcher.read
+	if loss := (*Loss)(nil); errors.As(err, &loss) && r.accepts.Accept(loss.Cause) {
+		r.lose(loss)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -268,6 +284,31 @@ func (r *Reader) nextAnswer(ctx context.Context) error {
 		r.sendFollowing(got.next)
 	}
 	return nil
+}
+
+// left is what of the piece in hand was not read yet.
+func (r *Reader) left() offsets.Range {
+	all := r.pieces[r.piece].Range()
+	all.From = r.positions[r.piece]
+	return all
+}
+
+// lose notes an accepted loss and goes on behind it. Where it lies further on, what is before it is read first.
+func (r *Reader) lose(loss *Loss) {
+	piece, gone := &r.pieces[r.piece], r.left()
+	gone.From, gone.Until = max(gone.From, loss.From), min(gone.Until, loss.Until)
+	if loss.Cause == Missing {
+		r.gone[gone.TopicPartition] = true
+	}
+	if gone.Len() == 0 {
+		return
+	}
+	r.lost[r.piece] = append(r.lost[r.piece], batch.Loss{Topic: piece.Topic, Partition: piece.Partition, From: gone.From, Until: gone.Until, Cause: loss.Cause, TopicID: piece.TopicID})
+	if gone.From > r.positions[r.piece] {
+		piece.Until = gone.From
+	} else {
+		r.reach(gone.Until)
+	}
 }
 
 // sendFollowing asks for what comes after an answer that ends before next, in this piece or in one of the following.
@@ -325,19 +366,41 @@ func (r *Reader) finish(ctx context.Context) error {
 	for _, p := range r.pieces {
 		if t := told[p.Topic]; t != nil && t.err == nil {
 			if err := r.fetcher.sameTopic(p, t, p.From); err != nil {
-				return err
+				return r.mixed(err)
 			}
 		}
 	}
 	return io.EOF
 }
 
+// mixed is the error of a topic that was created again while it was read by its name: which of the two the records are of
+// cannot be told. The next attempt knows before it reads; so where such losses are accepted this is none to be decided.
+func (r *Reader) mixed(err error) error {
+	if !r.accepts.Accept(Recreated) {
+		return err
+	}
+	return &batch.Fault{Message: err.Error(), Hint: "Run again: nothing of the batch is in the table."}
+}
+
+// Lost lists, by piece, the losses that the task accepts and that were come upon, ascending; what they name was not read.
+func (r *Reader) Lost() [][]batch.Loss { return slices.Clone(r.lost) }
+
 // Piece is the index of the piece that the records of the last Next belong to.
 func (r *Reader) Piece() int { return r.piece }
 
 // Positions lists where reading stands in every piece: From before it began, at least Until when it is done. A position
-// is behind all records handed out, and moves also where batches have none.
-func (r *Reader) Positions() []int64 { return slices.Clone(r.positions) }
+// is behind all records handed out, and moves also where batches have none, and over what was lost.
+func (r *Reader) Positions() []int64 {
+	positions := slices.Clone(r.positions)
+	for i, lost := range r.lost {
+		for _, l := range lost {
+			if positions[i] >= l.From {
+				positions[i] = max(positions[i], l.Until)
+			}
+		}
+	}
+	return positions
+}
 
 // ReadBytes counts the bytes of record batches fetched, compressed as the broker sent them.
 func (r *Reader) ReadBytes() int64 { return r.read }

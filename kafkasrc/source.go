@@ -132,7 +132,7 @@ func (s *Source) Start(ctx context.Context) (offsets.Offsets, error) {
 	}
 	switch starting := s.options.Starting; {
 	case starting.Offsets != nil:
-		return explicitStart(starting.Offsets, bounds)
+		return explicitStart(starting.Offsets, bounds, starting.KeepExpired)
 	case !starting.Timestamp.IsZero():
 		return s.startAt(ctx, starting, level, bounds)
 	case starting.Latest:
@@ -238,6 +238,7 @@ func (s *Source) Read(ctx context.Context, task *batch.Task) (*Reader, error) {
 		return nil, fmt.Errorf("read task %d of batch %d: %w", task.Index, task.Batch, err)
 	}
 	r := newReader(ctx, s, task.Pieces, level)
+	r.accepts = task.Accepts
 	r.decoder.headers = s.options.IncludeHeaders || task.IncludeHeaders || task.Value.NeedsHeaders() || task.DeadLetters != nil // which have the headers whatever the rows have
 	return r, nil
 }

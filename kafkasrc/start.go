@@ -10,7 +10,8 @@ import (
 )
 
 // explicitStart resolves offsets that a user wrote down against what is there.
-func explicitStart(wanted offsets.Offsets, bounds map[offsets.TopicPartition]offsets.Bounds) (offsets.Offsets, error) {
+// Those below the log start are a fault, unless expired ones are to be kept as they are.
+func explicitStart(wanted offsets.Offsets, bounds map[offsets.TopicPartition]offsets.Bounds, keepExpired bool) (offsets.Offsets, error) {
 	if err := samePartitions(wanted, bounds); err != nil {
 		return nil, err
 	}
@@ -23,7 +24,7 @@ func explicitStart(wanted offsets.Offsets, bounds map[offsets.TopicPartition]off
 			at = b.Start
 		case at == offsets.Latest:
 			at = b.End
-		case at < b.Start:
+		case at < b.Start && !keepExpired:
 			expired = append(expired, fmt.Sprintf("%s: %d is below the log start %d", tp, at, b.Start))
 		case at > b.HighWatermark:
 			beyond = append(beyond, fmt.Sprintf("%s: %d is beyond the end %d", tp, at, b.HighWatermark))
@@ -35,7 +36,7 @@ func explicitStart(wanted offsets.Offsets, bounds map[offsets.TopicPartition]off
 		return nil, &batch.Fault{
 			Class:   batch.DataLoss,
 			Message: "starting offsets: " + strings.Join(append(expired, beyond...), "; "),
-			Hint:    "Start at the log start (-2), or at offsets that are still there.",
+			Hint:    "Start at the log start (-2), or at offsets that are still there; " + Retention.Option() + " begins there and records the rest as lost.",
 		}
 	case len(beyond) > 0:
 		return nil, notSetUp("Start at the end (-1), or at offsets that are there.", "starting offsets: %s", strings.Join(beyond, "; "))

@@ -26,6 +26,8 @@ const (
 	keyDropped     = "sluice.dropped"
 	keyNulled      = "sluice.nulled"
 	keyAccepted    = "sluice.accepted" // only where somebody has decided about rows that the table lost
+	keyLost        = "sluice.lost"     // offsets whose loss was accepted; only where there were some, or losses that cannot be counted
+	keyLosses      = "sluice.losses"   // the first of their ranges
 	keyAltered     = "sluice.altered"  // only where the table was altered for the batch
 	keySparkQuery  = "spark.sql.streaming.queryId"
 	keySparkEpoch  = "spark.sql.streaming.epochId"

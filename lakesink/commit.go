@@ -122,10 +122,11 @@ func (d *deal) follows(ledger *batch.Ledger) error {
 	if ledger == nil || ledger.Batch != plan.Batch-1 {
 		return nil
 	}
-	for _, tp := range plan.Start.Partitions() {
-		if account, ok := ledger.Accounts[tp]; ok && account.Next != plan.Start[tp] {
+	before := plan.Before()
+	for _, tp := range before.Partitions() {
+		if account, ok := ledger.Accounts[tp]; ok && account.Next != before[tp] {
 			return &batch.Fault{Class: batch.Inconsistent,
-				Message: fmt.Sprintf("batch %d starts at offset %d of %s, but table %s has that partition up to %d: two checkpoints claim the same query", plan.Batch, plan.Start[tp], tp, d.sink.TableName(), account.Next),
+				Message: fmt.Sprintf("batch %d starts at offset %d of %s, but table %s has that partition up to %d: two checkpoints claim the same query", plan.Batch, before[tp], tp, d.sink.TableName(), account.Next),
 				Hint:    "nothing was committed; find the other checkpoint (a copy of this one?) and keep the one whose plan the table has"}
 		}
 	}

@@ -183,6 +183,9 @@ func summaryOf(c *batch.Commit) iceberg.Properties {
 	if c.Plan.Accepted != nil {
 		p[keyAccepted] = c.Plan.Accepted.String()
 	}
+	if losses := c.Losses(); len(losses) > 0 {
+		p[keyLost], p[keyLosses] = strconv.FormatInt(batch.LostOffsets(losses), 10), lossText(losses)
+	}
 	if len(c.Altered) > 0 {
 		p[keyAltered] = clipped(strings.Join(c.Altered, "; "))
 	}
@@ -192,6 +195,20 @@ func summaryOf(c *batch.Commit) iceberg.Properties {
 		}
 	}
 	return p
+}
+
+// lossText names the first few ranges: the summary is repeated in every metadata file.
+func lossText(losses []batch.Loss) string {
+	const most = 10
+	var named []string
+	for _, l := range losses[:min(most, len(losses))] {
+		named = append(named, l.String())
+	}
+	text := strings.Join(named, "; ")
+	if n := len(losses) - most; n > 0 {
+		text += fmt.Sprintf("; and %d more", n)
+	}
+	return clipped(text)
 }
 
 // clipped bounds a text that every metadata file repeats.

@@ -22,6 +22,8 @@ type View struct {
 	TopicIDs map[string]string
 	// Partitions holds every partition that the subscription matches now.
 	Partitions map[TopicPartition]Bounds
+	// Cuts is where logs were cut below what was read of them, once that was asked.
+	Cuts Offsets
 }
 
 // Ends maps every partition to its End.

@@ -52,8 +52,10 @@ type Plan struct {
 	// choice; empty if the run would stop.
 	StartOrigin string `json:"startOrigin"`
 	// Blocked is the number of offsets that open transactions hold back.
-	Blocked int64       `json:"blocked"`
-	Tables  []PlanTable `json:"tables"`
+	Blocked int64 `json:"blocked"`
+	// Losses are the records that are gone from Kafka before they were read; absent if there are none.
+	Losses []LossAhead `json:"losses,omitempty"`
+	Tables []PlanTable `json:"tables"`
 	// Format is how values become columns, Columns what the rows of the job have.
 	Format  string       `json:"format"`
 	Columns []PlanColumn `json:"columns"`
@@ -167,6 +169,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		ranges.add(printable(r.Topic), number(int64(r.Partition)), number(r.From), number(r.Until), count(r.Records), nonzero(r.Blocked))
 	}
 	out.section("", "  ", ranges.trimmed())
+	out.section("gone from Kafka", "  ", lossesAhead(p.Losses))
 	out.section(p.Format+" rows", "  ", p.columns())
 	if len(p.Changes) > 0 {
 		out.linef("\nThe %s is altered first:", p.sink())

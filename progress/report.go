@@ -83,6 +83,10 @@ type Extra struct {
 	Lag int64 `json:"lag"`
 	// Accepted is the decision about rows that the table lost which this batch carries out; nil for most.
 	Accepted *Accepted `json:"accepted,omitempty"`
+	// Lost counts the offsets of Losses, as far as they can be counted. Losses are the records that were gone from Kafka and
+	// that the batch goes on without, by the job's policies; absent for most.
+	Lost   int64  `json:"lost,omitempty"`
+	Losses []Loss `json:"losses,omitempty"`
 	// Altered says how the table was altered so that it takes the batch; absent for most.
 	Altered []string `json:"altered,omitempty"`
 	// PeakMemoryBytes is the process's largest resident set so far.
@@ -133,6 +137,9 @@ type Summary struct {
 	Stopped string `json:"stopped,omitempty"`
 	// Blocked is as in Extra.
 	Blocked int64 `json:"blocked,omitempty"`
+	// Lost and Losses are as in Extra, of all batches; of Losses the first MostLosses.
+	Lost   int64  `json:"lost,omitempty"`
+	Losses []Loss `json:"losses,omitempty"`
 	// Table is the table's name and TableLocation where it lives, for whoever wants to look.
 	Table         string `json:"table"`
 	TableLocation string `json:"tableLocation"`

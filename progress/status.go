@@ -31,6 +31,8 @@ type Status struct {
 	Lag int64 `json:"lag"`
 	// Blocked is the number of offsets that open transactions hold back.
 	Blocked int64 `json:"blocked"`
+	// Losses are as in Plan.
+	Losses []LossAhead `json:"losses,omitempty"`
 	// DeadLetters is nil where the job sends none anywhere and the query has none.
 	DeadLetters *StatusLetters `json:"deadLetters"`
 	// Lease is nil if there never was one.
@@ -164,6 +166,7 @@ func (s *Status) WriteText(w io.Writer) error {
 		partitions.add(printable(p.Topic), number(int64(p.Partition)), dashed(p.Next, number), dashed(p.End, number), dashed(p.Lag, count), nonzero(p.Blocked))
 	}
 	out.section("", "  ", partitions.trimmed())
+	out.section("gone from Kafka", "  ", lossesAhead(s.Losses))
 	out.notes(s.Notes)
 	return out.to(w)
 }

@@ -113,6 +113,7 @@ func (s *Summary) pairs() [][2]string {
 		{"dropped", nonzero(s.Dropped)},
 		{"dead letters", s.letters()},
 		{"files", count(s.Files) + ", " + size(s.Bytes)},
+		{"lost", lost(s.Lost, s.Losses)},
 		{"lag", known(s.Lag)},
 		{"held back", heldBack(s.Blocked)},
 		{sinkWord(s.Table), place(s.Table, s.TableLocation)},

@@ -20,6 +20,10 @@ type Source interface {
 	// of times, since brokers report one for a moment while leadership moves (KAFKA-7703). A topic that is not there is
 	// a NotSetUp fault, unless known has offsets of it: then it is just missing from the view.
 	View(ctx context.Context, isolation batch.Isolation, known offsets.Offsets) (*offsets.View, error)
+	// Cuts finds logs that were cut below what was read of them, whatever has grown there since (KIP-320), and says where:
+	// reached is where reading stands, epochs the leader epochs that the logs had there. told is false where brokers are too
+	// old to say.
+	Cuts(ctx context.Context, reached offsets.Offsets, epochs map[offsets.TopicPartition]int32) (cuts offsets.Offsets, told bool, err error)
 	// Read opens a task's pieces for reading, in their order.
 	Read(ctx context.Context, task *batch.Task) (Reader, error)
 }
@@ -28,12 +32,14 @@ type Source interface {
 type Reader interface {
 	// Next returns the next records, never none; they are valid until the next call. After the last piece has reached
 	// its end it returns io.EOF. Records that retention has removed since planning, or a topic that was created
-	// again, are a DataLoss fault.
+	// again, are a DataLoss fault, unless the task accepts such losses.
 	Next(ctx context.Context) (*columns.Records, error)
 	// Piece is the index of the piece that the records of the last Next belong to.
 	Piece() int
 	// Positions lists where reading stands in every piece: From before it began, at least Until when it is done.
 	Positions() []int64
+	// Lost lists, by piece, what could not be read and the task accepts the loss of.
+	Lost() [][]batch.Loss
 	// ReadBytes counts what was fetched, as sent by the broker.
 	ReadBytes() int64
 	// Close ends outstanding requests. It is safe to call twice.

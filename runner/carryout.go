@@ -39,6 +39,9 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	r.tellCrowded(plan, work.results)
 	report := r.report(plan, work, replayed, watch)
 	report.Sluice.Altered = work.altered
+	if found := batch.LostIn(work.results); len(found) > 0 {
+		r.Reporter.Warning("records of a batch were gone when they were read, and the run goes on without them, as the job says", "batch", plan.Batch, "offsets", batch.LostOffsets(found), "lost", named(found))
+	}
 	r.count(report)
 	r.Reporter.Committed(report)
 	r.housekeep(ctx, plan.Batch, report)
@@ -188,6 +191,7 @@ func (r *run) tasksAs(plan *batch.Plan, value batch.Value, headers bool) []batch
 	tasks := splitTasks(plan, r.queryID, r.table, r.Workers, r.MinPartitions)
 	for i := range tasks {
 		tasks[i].Value, tasks[i].IncludeHeaders, tasks[i].QueryName = value, headers, r.Name
+		tasks[i].Accepts = r.Accepts
 	}
 	return tasks
 }

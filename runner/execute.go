@@ -116,6 +116,9 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to
 	for i, position := range reader.Positions() {
 		result.Pieces[i].Position = position
 	}
+	for i, lost := range reader.Lost() {
+		result.Pieces[i].Lost = lost
+	}
 	result.ReadBytes = reader.ReadBytes()
 	if finder, finds := decoder.(Finder); finds {
 		result.UnknownFields = finder.Unknown()

@@ -23,6 +23,8 @@ type Outlook struct {
 	Refusal error
 	// Unused says which of the options that decide something would change nothing, and why.
 	Unused []string
+	// Losses are what Kafka does not have any more of what would be read, and what the policies say of each.
+	Losses []Judged
 	// Remarks are what else a person should know before the run writes rows.
 	Remarks []string
 	// Replay is the open plan that would be finished first, nil if there is none.
@@ -56,7 +58,7 @@ func (q *Query) Inspect(ctx context.Context) (*Outlook, error) {
 	if refusal == nil {
 		refusal = r.foresee(ctx, o)
 	}
-	if o.Unused, o.Remarks = r.unused, r.remarks; refusal != nil && !refused(refusal) {
+	if o.Unused, o.Remarks, o.Losses = r.unused, r.remarks, r.judged; refusal != nil && !refused(refusal) {
 		return nil, refusal
 	}
 	o.Refusal = refusal
@@ -110,7 +112,7 @@ func (o *Outlook) Landed() (end offsets.Offsets, known bool) {
 	case log.Plan != nil && log.Plan.Batch == t:
 		return log.Plan.End, true
 	case log.Plan != nil && log.Plan.Batch == t+1:
-		return log.Plan.Start, true
+		return log.Plan.Before(), true
 	case t == batch.None && (log.Start != nil || log.Plan == nil):
 		return log.Start, true
 	}
@@ -128,9 +130,9 @@ func (o *Outlook) Lost(landed offsets.Offsets) map[offsets.TopicPartition]bool {
 		ids = o.Log.Plan.TopicIDs
 	}
 	lost := map[offsets.TopicPartition]bool{}
-	for _, l := range findLosses(landed, ids, o.View) {
-		for _, tp := range l.partitions {
-			lost[tp] = true
+	for _, f := range findLosses(position{reached: landed, topicIDs: ids}, o.View) {
+		for _, l := range f.losses {
+			lost[l.Range().TopicPartition] = true
 		}
 	}
 	return lost

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,72 +12,90 @@ import (
 	"sluice/offsets"
 )
 
-// loss is one thing that a log does not have any more.
-type loss struct {
-	kind lossKind
-	// partitions are those that it is about, all of one topic.
-	partitions []offsets.TopicPartition
-	text       string
+// found is one thing that a log does not have any more: of a topic that was created again all its partitions, else one.
+type found struct {
+	losses []batch.Loss
+	text   string
 }
 
-type lossKind int
+func (f *found) cause() batch.Cause { return f.losses[0].Cause }
 
-// The kinds of loss. For each there is another way on.
-const (
-	// deleted: retention was faster than the query.
-	deleted lossKind = iota
-	// truncated: the log ends before what was read of it.
-	truncated
-	// recreated: the topic is another one.
-	recreated
-	// gone: the partition, or its topic, is not there.
-	gone
-)
-
-// checkLoss compares what a query is about to read from (positions, with the topic ids that it knew there) with what
-// the log holds now. Records that are gone, and logs that are no longer the ones the query read, are one DataLoss fault
-// that lists every partition. Gaps inside the log are none of its business: compaction and transactions leave them.
-func checkLoss(positions offsets.Offsets, topicIDs map[string]string, view *offsets.View) error {
-	losses := findLosses(positions, topicIDs, view)
-	if len(losses) == 0 {
-		return nil
-	}
-	texts := make([]string, len(losses))
-	for i, l := range losses {
-		texts[i] = l.text
-	}
-	return &batch.Fault{Class: batch.DataLoss, Message: "records are gone from Kafka: " + list(texts), Hint: wayOn(losses, positions, view)}
+// Judged is a loss that was found, and what the job's policies say of it.
+type Judged struct {
+	batch.Loss
+	// Accepted says that a run goes on without it, and records that.
+	Accepted bool
 }
 
-// findLosses lists what is lost: topics that are other ones, then partitions.
-func findLosses(positions offsets.Offsets, topicIDs map[string]string, view *offsets.View) (losses []loss) {
-	other := map[string]bool{}
-	for _, topic := range positions.Topics() {
-		was, is := topicIDs[topic], view.TopicIDs[topic]
-		if otherTopic(was, is) {
-			other[topic] = true
-			losses = append(losses, loss{recreated, partitionsOf(topic, positions), fmt.Sprintf("topic %s was deleted and created again: its id was %s and is %s", topic, was, is)})
+// judge compares what a query is about to read from with what the log holds now, and splits what is lost by the policies.
+// Records that nobody accepts the loss of are one DataLoss fault that lists every partition, and names what would accept it.
+func judge(at position, view *offsets.View, accepts batch.Causes) (all []Judged, err error) {
+	var refused []found
+	for _, f := range findLosses(at, view) {
+		accepted := accepts.Accept(f.cause())
+		for _, l := range f.losses {
+			all = append(all, Judged{l, accepted})
+		}
+		if !accepted {
+			refused = append(refused, f)
 		}
 	}
-	for _, tp := range positions.Partitions() {
+	if len(refused) == 0 {
+		return all, nil
+	}
+	texts := make([]string, len(refused))
+	for i, f := range refused {
+		texts[i] = f.text
+	}
+	return all, &batch.Fault{Class: batch.DataLoss, Message: "records are gone from Kafka: " + list(texts), Hint: wayOn(refused)}
+}
+
+// findLosses lists what is lost: topics that are other ones, then partitions. Gaps inside the log are none of its business:
+// compaction and transactions leave them. Nor are partitions that the query has gone on without already.
+func findLosses(at position, view *offsets.View) (losses []found) {
+	other := map[string]bool{}
+	for _, topic := range at.reached.Topics() {
+		was, is := at.topicIDs[topic], view.TopicIDs[topic]
+		if otherTopic(was, is) {
+			other[topic] = true
+			losses = append(losses, recreated(topic, was, is, at.reached))
+		}
+	}
+	for _, tp := range at.reached.Partitions() {
 		if other[tp.Topic] {
 			continue
 		}
-		at := positions[tp]
-		lose := func(kind lossKind, format string, parts ...any) {
-			losses = append(losses, loss{kind, []offsets.TopicPartition{tp}, fmt.Sprintf(format, parts...)})
+		from := at.reached[tp]
+		lose := func(cause batch.Cause, until int64, format string, parts ...any) {
+			l := batch.Loss{Topic: tp.Topic, Partition: tp.Partition, From: from, Until: until, Cause: cause, TopicID: at.topicIDs[tp.Topic]}
+			losses = append(losses, found{[]batch.Loss{l}, fmt.Sprintf(format, parts...)})
 		}
 		bounds, ok := view.Partitions[tp]
+		_, absent := at.absent[tp]
 		switch {
+		case !ok && absent:
 		case !ok:
-			lose(gone, "%s is gone; the query had reached offset %d", tp, at)
-		case bounds.Start > at:
-			lose(deleted, "%s: offsets [%d,%d), %d in all, were deleted before they were read; the log starts at %d now", tp, at, bounds.Start, bounds.Start-at, bounds.Start)
-		case bounds.HighWatermark < at:
-			lose(truncated, "%s ends at offset %d, before offset %d, which the query has reached: the log was truncated or replaced", tp, bounds.HighWatermark, at)
+			lose(batch.Missing, from, "%s is gone; the query had reached offset %d, and what came after it cannot be counted", tp, from)
+		case bounds.Start > from:
+			lose(batch.Retention, bounds.Start, "%s: offsets [%d,%d), %d in all, were deleted before they were read; the log starts at %d now", tp, from, bounds.Start, bounds.Start-from, bounds.Start)
+		case cut(view, tp) < from && bounds.HighWatermark >= from:
+			lose(batch.Diverged, from, "%s was cut at offset %d, before offset %d, which the query has reached, and has grown past it again: other records have taken the place of those that were read, and what the log had from there on cannot be counted", tp, cut(view, tp), from)
+		case bounds.HighWatermark < from:
+			lose(batch.Diverged, from, "%s ends at offset %d, before offset %d, which the query has reached: the log was truncated or replaced, and what it had from there on cannot be counted", tp, bounds.HighWatermark, from)
 		}
 	}
 	return losses
+}
+
+func recreated(topic, was, is string, reached offsets.Offsets) found {
+	f := found{}
+	var unread []string
+	for _, tp := range partitionsOf(topic, reached) {
+		f.losses = append(f.losses, batch.Loss{Topic: topic, Partition: tp.Partition, From: reached[tp], Until: reached[tp], Cause: batch.Recreated, TopicID: was})
+		unread = append(unread, fmt.Sprintf("%d from %d on", tp.Partition, reached[tp]))
+	}
+	f.text = fmt.Sprintf("topic %s was deleted and created again: its id was %s and is %s; what the old one had that was not read cannot be counted: of partition %s", topic, was, is, list(unread))
+	return f
 }
 
 // otherTopic compares the ids of topics of one name. Not every broker tells them, and Spark does not keep them.
@@ -85,60 +105,118 @@ func partitionsOf(topic string, at offsets.Offsets) []offsets.TopicPartition {
 	return slices.DeleteFunc(at.Partitions(), func(tp offsets.TopicPartition) bool { return tp.Topic != topic })
 }
 
-// wayOn is what to do about losses: a new query that reads what is still there once. It goes by what is lost, for what
-// helps with one kind does harm with another.
-func wayOn(losses []loss, positions offsets.Offsets, view *offsets.View) string {
-	kinds := map[lossKind]bool{}
-	for _, l := range losses {
-		kinds[l.kind] = true
-	}
-	starts := resumption(losses, positions, view)
-	if len(starts) == 0 {
-		return "nothing was read or changed; see whether the topic was deleted on purpose, and whether this is the right cluster: there is nothing left to read; if the topic is made again, start a new query (new name and checkpoint) that reads it from its start"
-	}
-	from, also, then := []string{}, "", ""
-	if kinds[deleted] {
-		from = append(from, "the log's start where it has moved on")
-		then = "; and raise the topic's retention above the longest pause of this job"
-	}
-	if kinds[recreated] {
-		from = append(from, "the start of a topic that was created again")
-	}
-	if kinds[truncated] {
-		from = append(from, "the log's end where it was truncated")
-		also = " and --new-query, which is needed because offsets beyond that end are used again, for other records than the table has; if the log was replaced rather than truncated, begin there at -2"
-	}
-	text := fmt.Sprintf("start a new query (new name and checkpoint) with startingOffsets %s%s", starts, also)
-	if kinds[gone] {
-		text = fmt.Sprintf("leave what is gone out of subscribe or assign, and start a new query (new name and checkpoint) with startingOffsets %s%s; but see first whether it was deleted on purpose, and whether this is the right cluster", starts, also)
-	}
-	from = append(from, "where this one stands elsewhere")
-	return "nothing was read or changed; to go on without those records " + text + "; these offsets are " + strings.Join(from, ", ") + then
+// ways is what accepting a loss leads to, by its cause, in the order of the hint.
+var ways = []struct {
+	cause batch.Cause
+	then  string
+}{
+	{batch.Retention, "goes on where the log starts now; and raise the topic's retention above the longest pause of this job"},
+	{batch.Recreated, "reads the topic that is there now from its start"},
+	{batch.Diverged, "goes on where the log was cut: offsets from there on are there twice then, for other records than before; if the log was replaced rather than truncated, what it holds below is not read"},
+	{batch.Missing, "goes on without the partitions that are gone; but see first whether they were deleted on purpose, and whether this is the right cluster"},
 }
 
-// resumption is where a new query has to start so that what is still there is read once: at the positions reached, but
-// at the log's start where that is later, or where the topic is another one, and at its end where it was truncated:
-// what is left of it has been read.
-func resumption(losses []loss, positions offsets.Offsets, view *offsets.View) offsets.Offsets {
-	starts := offsets.Offsets{}
-	for tp, bounds := range view.Partitions {
-		at, read := positions[tp]
-		if !read {
-			at = bounds.Start
+// wayOn is what to do about losses that nobody has accepted: for each cause the option that does.
+func wayOn(losses []found) string {
+	var told []string
+	for _, way := range ways {
+		if slices.ContainsFunc(losses, func(f found) bool { return f.cause() == way.cause }) {
+			told = append(told, fmt.Sprintf("%s (source.onDataLoss.%s: %s) %s", way.cause.Option(), way.cause, way.cause.Choice(), way.then))
 		}
-		starts[tp] = at
 	}
-	for _, l := range losses {
-		for tp, bounds := range view.Partitions {
-			switch {
-			case l.kind == recreated && tp.Topic == l.partitions[0].Topic, l.kind == deleted && tp == l.partitions[0]:
-				starts[tp] = bounds.Start
-			case l.kind == truncated && tp == l.partitions[0]:
-				starts[tp] = bounds.HighWatermark
+	return "nothing was read or changed; to accept the loss, which is then recorded: " + strings.Join(told, "; ")
+}
+
+// cut is where the log was cut below what was read of it, as far as is known, and its end if it was not.
+func cut(view *offsets.View, tp offsets.TopicPartition) int64 {
+	end := view.Partitions[tp].HighWatermark
+	if at, ok := view.Cuts[tp]; ok {
+		return min(at, end)
+	}
+	return end
+}
+
+// face judges what the query is about to read from, and keeps the judgement.
+func (r *run) face(ctx context.Context, at position) error {
+	if err := r.askCuts(ctx, at); err != nil {
+		return err
+	}
+	all, err := judge(at, r.view, r.Accepts)
+	r.judged = all
+	return err
+}
+
+// askCuts asks about the partitions whose leader has another epoch than when they were read, and says once what the brokers are
+// too old to tell.
+func (r *run) askCuts(ctx context.Context, at position) (err error) {
+	moved, silent := offsets.Offsets{}, 0
+	for tp, from := range at.reached {
+		bounds, there := r.view.Partitions[tp]
+		epoch, known := at.epochs[tp]
+		if there && known && bounds.LeaderEpoch > epoch && !otherTopic(at.topicIDs[tp.Topic], r.view.TopicIDs[tp.Topic]) {
+			moved[tp] = from
+		}
+		if _, told := r.view.TopicIDs[tp.Topic]; there && !told {
+			silent++
+		}
+	}
+	told := true
+	if len(moved) > 0 {
+		if r.view.Cuts, told, err = r.Source.Cuts(ctx, moved, at.epochs); err != nil {
+			return err
+		}
+	}
+	if r.toldOld || told && silent == 0 {
+		return nil
+	}
+	r.toldOld = true
+	if silent > 0 {
+		r.Reporter.Notice("the brokers are too old to tell topics by an id (KIP-516): one that is deleted and created again is noticed only if it has fewer records than before", "partitions", silent)
+	}
+	if !told {
+		r.Reporter.Notice("the brokers are too old to tell where a leader epoch ends (KIP-320): a log that is cut is noticed only if it has not grown past what was read")
+	}
+	return nil
+}
+
+// goOn takes the position behind the losses that were accepted: the next plan records them.
+func (r *run) goOn() {
+	r.reached, r.absent, r.topicIDs = r.reached.Clone(), r.absent.Clone(), maps.Clone(r.topicIDs)
+	for tp := range r.absent {
+		if _, back := r.view.Partitions[tp]; back {
+			delete(r.absent, tp)
+		}
+	}
+	var losses []batch.Loss
+	for _, l := range r.judged {
+		tp := l.Range().TopicPartition
+		bounds, there := r.view.Partitions[tp]
+		switch l.Cause {
+		case batch.Missing:
+			r.absent[tp] = l.From
+		case batch.Diverged:
+			r.reached[tp] = max(bounds.Start, cut(r.view, tp))
+		case batch.Recreated:
+			delete(r.absent, tp)
+			if delete(r.reached, tp); there {
+				r.reached[tp] = bounds.Start
 			}
+			r.topicIDs[tp.Topic] = r.view.TopicIDs[tp.Topic]
 		}
+		losses = append(losses, l.Loss)
 	}
-	return starts
+	if r.losses = append(r.losses, losses...); len(losses) > 0 {
+		r.Reporter.Warning("records are gone from Kafka, and the run goes on without them, as the job says", "offsets", batch.LostOffsets(losses), "lost", named(losses))
+	}
+}
+
+// named tells the first few losses.
+func named(losses []batch.Loss) string {
+	texts := make([]string, len(losses))
+	for i, l := range losses {
+		texts[i] = l.String()
+	}
+	return list(texts)
 }
 
 // HeldBack names the first few partitions in which open transactions hold back records, those that hold back most first;

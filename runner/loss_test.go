@@ -10,7 +10,8 @@ import (
 
 func TestLossNamesEveryPartitionWithItsExactRange(t *testing.T) {
 	view := holding([2]int64{8, 12}, [2]int64{0, 40}, [2]int64{0, 100})
-	err := checkLoss(offsets.Offsets{tp(0): 5, tp(1): 52, tp(2): 100, tp(9): 3}, nil, view)
+	at := position{reached: offsets.Offsets{tp(0): 5, tp(1): 52, tp(2): 100, tp(9): 3}}
+	_, err := judge(at, view, nil)
 	if batch.ClassOf(err) != batch.DataLoss {
 		t.Fatalf("got %v, want a DataLoss fault", err)
 	}
@@ -19,8 +20,17 @@ func TestLossNamesEveryPartitionWithItsExactRange(t *testing.T) {
 			t.Errorf("got %q, want it to contain %q", err, part)
 		}
 	}
-	if hint, want := batch.HintOf(err), `{"t":{"0":8,"1":40,"2":100}}`; !strings.Contains(hint, want) {
-		t.Errorf("got hint %q, want it to resume at %s", hint, want)
+	for _, option := range []string{"--on-data-loss-retention skip (source.onDataLoss.retention: skip)", "--on-data-loss-diverged continue", "--on-data-loss-missing drop"} {
+		if hint := batch.HintOf(err); !strings.Contains(hint, option) || strings.Contains(hint, "recreated") {
+			t.Errorf("got hint %q, want it to name %s, and nothing of what did not happen", hint, option)
+		}
+	}
+	all, err := judge(at, view, batch.Causes{batch.Retention, batch.Diverged})
+	if hint := batch.HintOf(err); len(all) != 3 || strings.Contains(err.Error(), "t-0") || !strings.Contains(hint, "--on-data-loss-missing drop") || strings.Contains(hint, "retention") {
+		t.Errorf("got %v, %v (%s), want what is not accepted alone", all, err, hint)
+	}
+	if all[0].Loss != (batch.Loss{Topic: "t", Partition: 0, From: 5, Until: 8, Cause: batch.Retention}) || !all[0].Accepted {
+		t.Errorf("got %+v", all[0])
 	}
 	if strings.Contains(err.Error(), "t-2") {
 		t.Errorf("got %q, but t-2 lost nothing", err)
@@ -44,7 +54,7 @@ func TestHeldBackNamesTheFirstFewPartitions(t *testing.T) {
 // https://github.com/quickwit-oss/quickwit/issues/1602: every offset fits, only the topic id tells.
 func TestARecreatedTopicIsALossWhateverItsOffsets(t *testing.T) {
 	for _, end := range []int64{60, 100, 150} {
-		err := checkLoss(at(100), map[string]string{"t": "id-0"}, holding([2]int64{0, end}))
+		_, err := judge(position{reached: at(100), topicIDs: map[string]string{"t": "id-0"}}, holding([2]int64{0, end}), nil)
 		if batch.ClassOf(err) != batch.DataLoss || !strings.Contains(err.Error(), "id-0") || !strings.Contains(err.Error(), "id-1") {
 			t.Errorf("end %d: got %v, want a DataLoss fault with both ids", end, err)
 		}
@@ -55,10 +65,10 @@ func TestARecreatedTopicIsALossWhateverItsOffsets(t *testing.T) {
 func TestGapsAndOpenTransactionsAreNoLoss(t *testing.T) {
 	view := holding([2]int64{0, 30})
 	view.Partitions[tp(0)] = offsets.Bounds{Start: 20, End: 25, HighWatermark: 40}
-	if err := checkLoss(at(30), map[string]string{"t": "id-1"}, view); err != nil {
+	if _, err := judge(position{reached: at(30), topicIDs: map[string]string{"t": "id-1"}}, view, nil); err != nil {
 		t.Errorf("got %v; the last stable offset may lie below what was read uncommitted", err)
 	}
-	if err := checkLoss(at(20), map[string]string{}, view); err != nil {
+	if _, err := judge(position{reached: at(20)}, view, nil); err != nil {
 		t.Error(err)
 	}
 }

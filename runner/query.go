@@ -50,6 +50,9 @@ type Options struct {
 	NewQuery bool
 	// LostRows decides, for this run, about rows that the table lost. Empty: the run stops and asks.
 	LostRows batch.Choice
+	// Accepts are the causes of which records that are gone from Kafka are gone on without, and recorded as lost. Without one
+	// the run stops and asks. It holds for replays too.
+	Accepts batch.Causes
 	// AcceptLostLetters decides, for this run, to go on without dead letters that their place has lost: it is gone, replaced or
 	// rolled back. Without it the run stops and asks.
 	AcceptLostLetters bool

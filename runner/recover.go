@@ -20,6 +20,12 @@ type position struct {
 	// reached is where that batch begins, and topicIDs whose topics that is about.
 	reached  offsets.Offsets
 	topicIDs map[string]string
+	// epochs are the leader epochs that the log had there, as far as they are known.
+	epochs map[offsets.TopicPartition]int32
+	// absent are the partitions that the query has gone on without.
+	absent offsets.Offsets
+	// losses are accepted losses that the next plan has to record.
+	losses []batch.Loss
 	// accepted is a decision about lost rows that the next plan has to carry out.
 	accepted *batch.Acceptance
 }
@@ -163,18 +169,24 @@ func (r *run) after(ctx context.Context, action Action) (*step, error) {
 		s.reached = start
 		return s, err
 	case Rebuild:
-		s.next, s.reached, s.topicIDs = ledger.Batch+1, ledger.Next(), ledger.TopicIDs
+		s.next, s.reached, s.topicIDs, s.epochs = ledger.Batch+1, ledger.Next(), ledger.TopicIDs, ledger.Epochs()
 		return s, nil
 	case Replay:
-		if err := checkLoss(plan.Start, plan.TopicIDs, r.view); err != nil {
+		// What is accepted is found again, to the offset, by whoever reads.
+		if err := r.face(ctx, position{reached: plan.ReadFrom(), topicIDs: plan.TopicIDs, epochs: plan.LeaderEpochs, absent: plan.Absent}); err != nil {
 			return nil, err
 		}
 	}
-	s.next, s.reached, s.topicIDs = plan.Batch+1, plan.End, plan.TopicIDs
+	s.position = behind(plan)
 	if plan.Foreign && ledger != nil {
 		s.topicIDs = ledger.TopicIDs // Spark keeps no topic ids; ours from before are better than none
 	}
 	return s, nil
+}
+
+// behind is where a plan leaves the query.
+func behind(plan *batch.Plan) position {
+	return position{next: plan.Batch + 1, reached: plan.End, topicIDs: plan.TopicIDs, epochs: plan.LeaderEpochs, absent: plan.Absent}
 }
 
 // beginning is where a query begins that has planned nothing.
@@ -191,36 +203,39 @@ func (r *run) beginning(ctx context.Context) (start offsets.Offsets, err error) 
 // afterLoss goes on as somebody chose about rows which the table lost. The next plan records the choice.
 func (r *run) afterLoss(ctx context.Context, lost *lostRowsError) (*step, error) {
 	plan, applied := r.entries.Plan, &r.table.Applied
-	s := &step{action: Chosen, lost: lost}
-	s.next, s.reached, s.topicIDs = plan.Batch+1, plan.End, plan.TopicIDs
+	s := &step{action: Chosen, lost: lost, position: behind(plan)}
 	s.accepted = &batch.Acceptance{Choice: r.LostRows, Batch: applied.Batch, Snapshot: applied.Snapshot}
 	if r.LostRows == batch.Reread {
-		reached, err := r.endOf(ctx, applied)
-		s.reached = reached
-		return s, err
+		return s, r.endOf(ctx, applied, &s.position)
 	}
 	if r.entries.Commit < plan.Batch {
-		s.reached = plan.Start
+		s.reached, s.losses = plan.Start, plan.Restarts()
 	}
 	return s, nil
 }
 
-// endOf is where the newest batch that is still in the table's history ended.
-func (r *run) endOf(ctx context.Context, applied *batch.Applied) (offsets.Offsets, error) {
+// endOf moves to where the newest batch that is still in the table's history ended.
+func (r *run) endOf(ctx context.Context, applied *batch.Applied, to *position) error {
 	if applied.InHistory == batch.None {
 		if applied.Cut || r.entries.Start == nil {
-			return nil, endUnknown("its history was expired")
+			return endUnknown("its history was expired")
 		}
-		return r.entries.Start, nil
+		to.reached = r.entries.Start
+		return nil
 	}
 	plan, err := r.Log.ReadPlan(ctx, applied.InHistory)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if plan == nil {
-		return nil, endUnknown(fmt.Sprintf("the plan of batch %d is no longer in the checkpoint", applied.InHistory))
+		return endUnknown(fmt.Sprintf("the plan of batch %d is no longer in the checkpoint", applied.InHistory))
 	}
-	return plan.End, nil
+	end := behind(plan)
+	to.reached, to.epochs, to.absent = end.reached, end.epochs, end.absent
+	if !plan.Foreign { // Spark keeps no topic ids; those of the newest plan are better than none
+		to.topicIDs = end.topicIDs
+	}
+	return nil
 }
 
 func endUnknown(because string) error {
@@ -315,12 +330,7 @@ func (r *run) restoreEntries(ctx context.Context) error {
 func rebuilt(applied *batch.Applied, isolation batch.Isolation, tables map[string]string) []*batch.Plan {
 	ledger := applied.Ledger
 	next := ledger.Next()
-	epochs := map[offsets.TopicPartition]int32{}
-	for tp, account := range ledger.Accounts {
-		if account.Epoch >= 0 {
-			epochs[tp] = account.Epoch
-		}
-	}
+	epochs := ledger.Epochs()
 	var plans []*batch.Plan
 	for n := max(0, ledger.Batch-1); n <= ledger.Batch; n++ {
 		plan := &batch.Plan{Batch: n, Start: next, End: next, TopicIDs: ledger.TopicIDs, LeaderEpochs: epochs, Tables: tables, Isolation: isolation}

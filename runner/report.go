@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,6 +41,8 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 	if a := plan.Accepted; a != nil {
 		extra.Accepted = &progress.Accepted{Choice: string(a.Choice), Batch: a.Batch, Snapshot: a.Snapshot}
 	}
+	extra.Losses = lossesOf(append(slices.Clip(plan.Losses), batch.LostIn(work.results)...))
+	extra.Lost = countLost(extra.Losses)
 	var records int64
 	for _, result := range work.results {
 		extra.ReadBytes += result.ReadBytes
@@ -79,14 +82,37 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 		BatchDuration: took.Milliseconds(), NumInputRows: records, InputRowsPerSecond: rate, ProcessedRowsPerSecond: rate,
 		DurationMs: watch.laps, StateOperators: []json.RawMessage{},
 		Sources: []progress.SourceReport{{Description: r.SourceName, StartOffset: plan.Start, EndOffset: plan.End, LatestOffset: r.view.Ends(),
-			NumInputRows: records, InputRowsPerSecond: rate, ProcessedRowsPerSecond: rate, Metrics: r.behind(plan)}},
+			NumInputRows: records, InputRowsPerSecond: rate, ProcessedRowsPerSecond: rate, Metrics: r.behindEnds(plan)}},
 		Sink:   progress.SinkReport{Description: r.SinkName, NumOutputRows: extra.Rows},
 		Sluice: extra,
 	}
 }
 
-// behind is Spark's Kafka metrics: how far the batch's ends are from the frozen ones.
-func (r *run) behind(plan *batch.Plan) map[string]string {
+func lossesOf(losses []batch.Loss) (all []progress.Loss) {
+	for _, l := range losses {
+		all = append(all, Told(l))
+	}
+	return all
+}
+
+// Told is a loss as it is reported.
+func Told(l batch.Loss) progress.Loss {
+	told := progress.Loss{Topic: l.Topic, Partition: l.Partition, Cause: string(l.Cause), From: l.From, Until: l.Until, Offsets: l.Range().Len()}
+	if l.Uncounted() {
+		told.Offsets = -1
+	}
+	return told
+}
+
+func countLost(losses []progress.Loss) (n int64) {
+	for _, l := range losses {
+		n += max(0, l.Offsets)
+	}
+	return n
+}
+
+// behindEnds is Spark's Kafka metrics: how far the batch's ends are from the frozen ones.
+func (r *run) behindEnds(plan *batch.Plan) map[string]string {
 	if len(plan.End) == 0 {
 		return map[string]string{}
 	}
@@ -120,6 +146,8 @@ func (r *run) count(b *progress.Batch) {
 	s.Bytes += b.Sluice.WrittenBytes
 	s.SpilledBytes += b.Sluice.SpilledBytes
 	s.Files += b.Sluice.Files + b.Sluice.DeadLetterFiles
+	s.Lost += b.Sluice.Lost
+	s.Losses = append(s.Losses, b.Sluice.Losses[:min(len(b.Sluice.Losses), progress.MostLosses-len(s.Losses))]...)
 	s.DeadLetterTable, s.DeadLetterTopic = cmp.Or(b.Sluice.DeadLetterTable, s.DeadLetterTable), cmp.Or(b.Sluice.DeadLetterTopic, s.DeadLetterTopic)
 	s.DeadLetterPath = cmp.Or(b.Sluice.DeadLetterPath, s.DeadLetterPath)
 	if len(b.Sluice.Reasons) > 0 && s.Reasons == nil {

@@ -32,7 +32,11 @@ type run struct {
 	// unused says which options changed nothing, and why; remarks are what else a person should know before rows are
 	// written.
 	unused, remarks []string
-	summary         progress.Summary
+	// judged are the losses that were found when what is there was last compared with what is to be read.
+	judged []Judged
+	// toldOld says that it was said what the brokers are too old to tell.
+	toldOld bool
+	summary progress.Summary
 }
 
 func newRun(q *Query) *run {
@@ -175,15 +179,30 @@ func (r *run) freeze(ctx context.Context) (err error) {
 	if r.summary.Blocked = r.view.Blocked(); r.summary.Blocked > 0 {
 		r.Reporter.Notice("open transactions hold back records: they are read once the transactions end", "offsets", r.summary.Blocked, "partitions", HeldBack(r.view))
 	}
-	return checkLoss(r.reached, r.topicIDs, r.view)
+	if err := r.face(ctx, r.position); err != nil {
+		return err
+	}
+	r.goOn()
+	return nil
 }
 
 // plan is the next batch, nil if there is nothing to do.
 func (r *run) plan() *batch.Plan {
 	plan := nextPlan(r.next, r.reached, r.view, r.MaxOffsetsPerTrigger)
-	if plan == nil && r.accepted != nil {
-		// It reads nothing, and makes a decision about lost rows durable.
-		plan = &batch.Plan{Batch: r.next, Start: r.reached, End: r.reached}
+	if plan == nil && (r.accepted != nil || len(r.losses) > 0) {
+		plan = standing(r.next, r.reached, r.view) // it makes durable what was decided
+	}
+	if plan == nil {
+		return nil
+	}
+	plan.Losses, plan.Absent = r.losses, r.absent
+	for tp := range r.absent { // whether it is the same topic that comes back, its id tells
+		if id, known := r.topicIDs[tp.Topic]; known && plan.TopicIDs[tp.Topic] == "" {
+			plan.TopicIDs[tp.Topic] = id
+		}
+		if epoch, known := r.epochs[tp]; known {
+			plan.LeaderEpochs[tp] = epoch
+		}
 	}
 	return plan
 }
@@ -209,7 +228,7 @@ func (r *run) batches(ctx context.Context) error {
 		if err := r.carryOut(ctx, plan, false, began); err != nil {
 			return err
 		}
-		r.position = position{next: plan.Batch + 1, reached: plan.End, topicIDs: plan.TopicIDs}
+		r.position = behind(plan)
 	}
 }
 

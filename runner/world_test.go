@@ -25,10 +25,13 @@ type kafka struct {
 	// records holds the offsets that carry a record, in order; end is the next offset to be given out.
 	records map[int32][]int64
 	end     map[int32]int64
+	// epoch is that of every leader, cut where a log was cut when it changed.
+	epoch int32
+	cut   map[int32]int64
 }
 
 func newKafka() *kafka {
-	return &kafka{cluster: "cluster-1", topicID: "topic-1", start: map[int32]int64{}, records: map[int32][]int64{}, end: map[int32]int64{}}
+	return &kafka{cluster: "cluster-1", topicID: "topic-1", start: map[int32]int64{}, records: map[int32][]int64{}, end: map[int32]int64{}, epoch: 1}
 }
 
 // produce adds n records and, after them, one offset without a record, as a transaction's marker would be.
@@ -47,7 +50,7 @@ func (k *kafka) view() *offsets.View {
 	defer k.mu.Unlock()
 	v := &offsets.View{ClusterID: k.cluster, TopicIDs: map[string]string{"t": k.topicID}, Partitions: map[offsets.TopicPartition]offsets.Bounds{}}
 	for p, end := range k.end {
-		v.Partitions[offsets.TopicPartition{Topic: "t", Partition: p}] = offsets.Bounds{Start: k.start[p], End: end, HighWatermark: end, LeaderEpoch: 1}
+		v.Partitions[offsets.TopicPartition{Topic: "t", Partition: p}] = offsets.Bounds{Start: k.start[p], End: end, HighWatermark: end, LeaderEpoch: k.epoch}
 	}
 	return v
 }
@@ -79,8 +82,23 @@ func (s *source) View(context.Context, batch.Isolation, offsets.Offsets) (v *off
 	return v, err
 }
 
+func (s *source) Cuts(_ context.Context, reached offsets.Offsets, epochs map[offsets.TopicPartition]int32) (cuts offsets.Offsets, told bool, err error) {
+	err = s.gate.pass("broker: epochs", func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		cuts = offsets.Offsets{}
+		for tp, at := range reached {
+			if cut, ok := s.cut[tp.Partition]; ok && epochs[tp] < s.epoch && cut < at {
+				cuts[tp] = cut
+			}
+		}
+		return nil
+	})
+	return cuts, true, err
+}
+
 func (s *source) Read(_ context.Context, task *batch.Task) (runner.Reader, error) {
-	r := &reader{source: s, task: task, piece: -1, positions: make([]int64, len(task.Pieces))}
+	r := &reader{source: s, task: task, piece: -1, positions: make([]int64, len(task.Pieces)), lost: make([][]batch.Loss, len(task.Pieces))}
 	for i, p := range task.Pieces {
 		r.positions[i] = p.From
 	}
@@ -92,6 +110,26 @@ type reader struct {
 	task      *batch.Task
 	piece     int
 	positions []int64
+	lost      [][]batch.Loss
+}
+
+// gone is what of a piece the log does not have, nil for nothing.
+func (k *kafka) gone(p batch.Piece) *batch.Loss {
+	lost := &batch.Loss{Topic: p.Topic, Partition: p.Partition, From: p.From, Until: p.Until, TopicID: p.TopicID}
+	end, there := k.end[p.Partition]
+	switch {
+	case p.TopicID != k.topicID:
+		lost.Cause = batch.Recreated
+	case !there:
+		lost.Cause = batch.Missing
+	case p.From < k.start[p.Partition]:
+		lost.Cause, lost.Until = batch.Retention, min(p.Until, k.start[p.Partition])
+	case p.Until > end:
+		lost.Cause, lost.From = batch.Diverged, max(p.From, end)
+	default:
+		return nil
+	}
+	return lost
 }
 
 func (r *reader) Next(ctx context.Context) (*columns.Records, error) {
@@ -101,11 +139,15 @@ func (r *reader) Next(ctx context.Context) (*columns.Records, error) {
 		err := r.source.gate.pass("broker: fetch", func() error {
 			r.source.mu.Lock()
 			defer r.source.mu.Unlock()
-			if p.TopicID != r.source.topicID || p.From < r.source.start[p.Partition] || p.Until > r.source.end[p.Partition] {
+			lost := r.source.gone(p)
+			if lost != nil && !r.task.Accepts.Accept(lost.Cause) {
 				return &batch.Fault{Class: batch.DataLoss, Message: "gone", Hint: "look"}
 			}
+			if lost != nil {
+				r.lost[r.piece] = append(r.lost[r.piece], *lost)
+			}
 			for _, o := range r.source.records[p.Partition] {
-				if o >= p.From && o < p.Until {
+				if o >= p.From && o < p.Until && (lost == nil || o < lost.From || o >= lost.Until) {
 					found = append(found, o)
 				}
 			}
@@ -122,10 +164,11 @@ func (r *reader) Next(ctx context.Context) (*columns.Records, error) {
 	return nil, io.EOF
 }
 
-func (r *reader) Piece() int         { return r.piece }
-func (r *reader) Positions() []int64 { return r.positions }
-func (r *reader) ReadBytes() int64   { return 0 }
-func (r *reader) Close() error       { return nil }
+func (r *reader) Piece() int           { return r.piece }
+func (r *reader) Positions() []int64   { return r.positions }
+func (r *reader) Lost() [][]batch.Loss { return r.lost }
+func (r *reader) ReadBytes() int64     { return 0 }
+func (r *reader) Close() error         { return nil }
 
 // decoder makes a row of partition and offset.
 type decoder struct{}

@@ -136,7 +136,7 @@ func (c *court) compareNewest(l *batch.Ledger) {
 func (c *court) compareNext(l *batch.Ledger) {
 	c.note("batch %d is planned and not in the table: the next run finishes it", c.log.Plan.Batch)
 	if l != nil && l.Batch == c.log.Plan.Batch-1 {
-		c.compareOffsets(l, c.log.Plan.Start, "starts")
+		c.compareOffsets(l, c.log.Plan.Before(), "starts")
 	}
 }
 
@@ -153,8 +153,8 @@ func (c *court) compareOffsets(l *batch.Ledger, plan offsets.Offsets, where stri
 		}
 	}
 	for _, tp := range c.log.Start.Partitions() {
-		if a, known := l.Accounts[tp]; known && a.First < c.log.Start[tp] {
-			c.differs(fmt.Sprintf("the query was pinned to start at offset %d of %s, the ledger began at %d", c.log.Start[tp], tp, a.First))
+		if first, known := began(l, tp); known && first < c.log.Start[tp] {
+			c.differs(fmt.Sprintf("the query was pinned to start at offset %d of %s, the ledger began at %d", c.log.Start[tp], tp, first))
 		}
 	}
 }
@@ -201,8 +201,8 @@ func (c *court) sparkReadings() map[offsets.TopicPartition][]reading {
 	for tp, start := range c.log.Start {
 		if l == nil {
 			add(tp, start, end[tp])
-		} else if a, known := l.Accounts[tp]; known {
-			add(tp, start, a.First)
+		} else if first, known := began(l, tp); known {
+			add(tp, start, first)
 		}
 	}
 	if l != nil {
@@ -228,6 +228,6 @@ func (c *court) sparkEnd(l *batch.Ledger) offsets.Offsets {
 	case applied >= c.log.Plan.Batch:
 		return c.log.Plan.End
 	default:
-		return c.log.Plan.Start
+		return c.log.Plan.Before()
 	}
 }

@@ -3,9 +3,6 @@ package verify
 import (
 	"cmp"
 	"slices"
-
-	"sluice/batch"
-	"sluice/offsets"
 )
 
 // stretch is offsets of one partition that the same queries have read.
@@ -203,26 +200,4 @@ func (c coverage) lacking(t *tally, n int) (first []Span, total int64) {
 func first(found []Span, n int) []Span {
 	slices.SortFunc(found, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	return found[:min(n, len(found))]
-}
-
-// claim is what one ledger says of a partition.
-type claim struct {
-	ledger  *batch.Ledger
-	account batch.Account
-}
-
-// reading is what the ledger says was read.
-func (c claim) reading() reading {
-	return reading{from: max(0, c.account.First), until: c.account.Next, counted: true}
-}
-
-// claims gathers what all ledgers say, by partition.
-func claims(ledgers []*batch.Ledger) map[offsets.TopicPartition][]claim {
-	all := map[offsets.TopicPartition][]claim{}
-	for _, l := range ledgers {
-		for tp, a := range l.Accounts {
-			all[tp] = append(all[tp], claim{l, a})
-		}
-	}
-	return all
 }

@@ -31,11 +31,22 @@ func (c *court) readLedgers() {
 		}
 		c.ledgers = append(c.ledgers, l)
 		q := Query{ID: id, Name: l.Name, Batch: l.Batch, Snapshot: l.Snapshot}
-		for _, a := range l.Accounts {
+		for _, a := range accountsOf(l) {
 			q.Rows, q.DeadLetters, q.Dropped, q.Lost = q.Rows+a.Rows, q.DeadLetters+a.DeadLetters, q.Dropped+a.Dropped, q.Lost+a.Lost
 		}
 		c.report.Queries = append(c.report.Queries, q)
 	}
+}
+
+// accountsOf lists all accounts of a ledger, those of logs that are gone too.
+func accountsOf(l *batch.Ledger) (all []batch.Account) {
+	for _, a := range l.Accounts {
+		all = append(all, a)
+	}
+	for _, p := range l.Past {
+		all = append(all, p.Account)
+	}
+	return all
 }
 
 // ledgerIDs lists the queries that have a ledger or a part of one, in order. Query ids hold no dot.
@@ -78,7 +89,10 @@ func queryName(l *batch.Ledger) string {
 func (c *court) checkLedgers() {
 	for _, l := range c.ledgers {
 		for _, tp := range l.Next().Partitions() {
-			c.checkAccount(l, tp)
+			c.checkAccount(l, tp, l.Accounts[tp])
+		}
+		for _, p := range l.Past {
+			c.checkAccount(l, p.TopicPartition, p.Account)
 		}
 		c.checkSnapshot(l)
 		c.checkHistory(l)
@@ -86,8 +100,7 @@ func (c *court) checkLedgers() {
 }
 
 // checkAccount refuses what no run can have counted.
-func (c *court) checkAccount(l *batch.Ledger, tp offsets.TopicPartition) {
-	a := l.Accounts[tp]
+func (c *court) checkAccount(l *batch.Ledger, tp offsets.TopicPartition, a batch.Account) {
 	evidence := ""
 	switch {
 	case a.First < 0 || a.Next < a.First:

@@ -155,7 +155,7 @@ func (c *court) topicLimit(name, why string) {
 }
 
 func lettersOf(l *batch.Ledger) (n int64) {
-	for _, a := range l.Accounts {
+	for _, a := range accountsOf(l) {
 		n += a.DeadLetters
 	}
 	return n

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -80,14 +81,18 @@ func (k *partitionCase) leaveRecreated(now string, spark []reading) {
 	k.liveClaims = nil
 	readings := slices.Clone(spark)
 	for _, claim := range k.claims {
-		old, a := claim.ledger.TopicIDs[k.Topic], claim.account
-		if old != "" && now != "" && old != now {
+		old, a := claim.topic, claim.account
+		if old != "" && now != "" && old != now || claim.past && claim.cut < 0 {
 			k.open(Limit{Kind: Recreated, What: fmt.Sprintf("%s[%d,%d) against Kafka, as query %s has read it", k, a.First, a.Next, queryName(claim.ledger)),
-				Why: fmt.Sprintf("the topic was deleted and created again: the ledger read topic id %s, Kafka has %s", old, now)})
+				Why: fmt.Sprintf("the topic was deleted and created again: the ledger read topic id %s, Kafka has %s", cmp.Or(old, "unknown"), cmp.Or(now, "unknown"))})
 			continue
 		}
 		k.liveClaims = append(k.liveClaims, claim)
-		readings = append(readings, claim.reading())
+		if claim.past && a.Next > claim.cut {
+			k.open(Limit{Kind: NotInKafka, What: fmt.Sprintf("%s[%d,%d) against Kafka, as query %s has read it", k, max(claim.cut, a.First), a.Next, queryName(claim.ledger)),
+				Why: fmt.Sprintf("the log was cut at offset %d, and what Kafka has from there on are other records", claim.cut)})
+		}
+		readings = append(readings, claim.live()...)
 	}
 	k.live = cover(readings)
 }

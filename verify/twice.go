@@ -26,7 +26,7 @@ func (p pass) String() string {
 func (c *court) passes(k *partitionCase) []pass {
 	var all []pass
 	for _, claim := range k.claims {
-		all = append(all, pass{claim.ledger.Query, claim.ledger.Name, claim.ledger.TopicIDs[k.Topic], max(0, claim.account.First), claim.account.Next})
+		all = append(all, pass{claim.ledger.Query, claim.ledger.Name, claim.topic, max(0, claim.account.First), claim.account.Next})
 	}
 	for _, r := range c.spark[k.TopicPartition] {
 		all = append(all, pass{query: c.Query, name: "Spark", from: r.from, until: r.until})

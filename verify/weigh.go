@@ -50,7 +50,7 @@ func (c *court) layCoverage() {
 	readings := maps.Clone(c.spark)
 	for tp, all := range c.claims {
 		for _, k := range all {
-			readings[tp] = append(slices.Clip(readings[tp]), k.reading())
+			readings[tp] = append(slices.Clip(readings[tp]), k.readings()...)
 		}
 	}
 	c.coverage = map[offsets.TopicPartition]coverage{}
@@ -89,7 +89,9 @@ func (c *court) weigh(tp offsets.TopicPartition) *partitionCase {
 	line := &Partition{Topic: tp.Topic, Partition: tp.Partition, From: span.From, Until: span.Until, Queries: []string{}, Read: k.coverage.offsets(), Rows: k.seen.rows, Verdict: Proved}
 	for _, claim := range k.claims {
 		a := claim.account
-		line.Queries = append(line.Queries, claim.ledger.Query)
+		if !slices.Contains(line.Queries, claim.ledger.Query) {
+			line.Queries = append(line.Queries, claim.ledger.Query)
+		}
 		line.Expected += a.Rows + a.Replayed
 		line.Replayed += a.Replayed
 		line.DeadLetters += a.DeadLetters
@@ -277,7 +279,7 @@ func (k *partitionCase) readers() string {
 		if i > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf("query %s has read [%d,%d)", queryName(claim.ledger), claim.account.First, claim.account.Next)
+		text += claim.text()
 	}
 	return "by the ledgers " + text
 }
@@ -306,10 +308,10 @@ func (c *court) historyText(k *partitionCase) string {
 }
 
 // allowed is how many records of Kafka need not be rows: what the ledgers count as gone elsewhere. Lost offsets are
-// among them, for a log that diverged may hold records there again.
+// among them, for a log that diverged may hold records there again, where the ledger does not say which they are.
 func (k *partitionCase) allowed() (n int64) {
 	for _, c := range k.liveClaims {
-		n += max(0, c.account.DeadLetters) + max(0, c.account.Dropped) + max(0, c.account.Lost)
+		n += max(0, c.account.DeadLetters) + max(0, c.account.Dropped) + c.unplaced()
 	}
 	if k.letters != nil { // those that were found are told one by one
 		n = max(0, n-k.line.DeadLettersFound)
@@ -319,8 +321,8 @@ func (k *partitionCase) allowed() (n int64) {
 
 // owner is the id of the only query that read the partition.
 func (k *partitionCase) owner() string {
-	if len(k.claims) == 1 {
-		return k.claims[0].ledger.Query
+	if len(k.line.Queries) == 1 {
+		return k.line.Queries[0]
 	}
 	return ""
 }

@@ -136,10 +136,11 @@ func (d *deal) follows(ledger *batch.Ledger) error {
 	if ledger == nil {
 		return nil
 	}
-	for _, tp := range plan.Start.Partitions() {
-		if account, ok := ledger.Accounts[tp]; ok && account.Next != plan.Start[tp] {
+	before := plan.Before()
+	for _, tp := range before.Partitions() {
+		if account, ok := ledger.Accounts[tp]; ok && account.Next != before[tp] {
 			return &batch.Fault{Class: batch.Inconsistent,
-				Message: fmt.Sprintf("batch %d starts at offset %d of %s, but %s has that partition up to %d: two checkpoints claim the same query", plan.Batch, plan.Start[tp], tp, d.folder.options.Location, account.Next),
+				Message: fmt.Sprintf("batch %d starts at offset %d of %s, but %s has that partition up to %d: two checkpoints claim the same query", plan.Batch, before[tp], tp, d.folder.options.Location, account.Next),
 				Hint:    "nothing was committed; find the other checkpoint (a copy of this one?) and keep the one whose plan the folder has"}
 		}
 	}
@@ -217,7 +218,7 @@ func (d *deal) offer(ctx context.Context, s *state, newest *Manifest) error {
 func (d *deal) manifest(s *state, newest *Manifest) ([]byte, error) {
 	c := d.commit
 	m := &Manifest{V: formatVersion, Folder: s.schema.Folder, Query: c.Query, Name: c.Name, Batch: c.Plan.Batch, Previous: batch.None, Plan: c.Plan.Hash, Run: c.Run,
-		Attempt: d.attempt, WrittenMs: d.folder.options.Now().UnixMilli(), Schema: s.schema.ID, Counts: countsOf(c.Results), Files: []batch.DataFile{}, Altered: c.Altered, Accepted: c.Plan.Accepted}
+		Attempt: d.attempt, WrittenMs: d.folder.options.Now().UnixMilli(), Schema: s.schema.ID, Counts: countsOf(c.Results), Files: []batch.DataFile{}, Altered: c.Altered, Accepted: c.Plan.Accepted, Losses: c.Losses()}
 	var prior *batch.Ledger
 	if newest != nil {
 		var err error

@@ -37,6 +37,8 @@ type Manifest struct {
 	// batches that the folder had lost.
 	Altered  []string          `json:"altered,omitempty"`
 	Accepted *batch.Acceptance `json:"accepted,omitempty"`
+	// Losses is what the batch goes on without, by the job's policies.
+	Losses []batch.Loss `json:"losses,omitempty"`
 	// Ledger is what the query has done up to this batch, in the form of an Iceberg table's properties.
 	Ledger map[string]string `json:"ledger,omitempty"`
 	// Alone are the batches before it whose manifests must stand alone beside it, in order: those that are met on the way back
