@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"sluice/columns"
 	"sluice/lakesink/parquetfile"
@@ -112,7 +113,7 @@ func (s *sorted) gather(rows *columns.Batch) {
 }
 
 // sortableBytes is what a row takes while it is sorted, beside its columns.
-const sortableBytes = 28
+const sortableBytes = 2*24 + 4
 
 // partitionSize is what stands before the partition in a key.
 const partitionSize = 4
@@ -139,7 +140,8 @@ func partitionOf(key []byte) int { return partitionSize + int(binary.BigEndian.U
 
 // weigh finds out how large each row is.
 func (s *sorted) weigh(rows *columns.Batch) {
-	s.sizes = append(s.sizes[:0], make([]int64, rows.Rows)...)
+	s.sizes = slices.Grow(s.sizes[:0], rows.Rows)[:rows.Rows]
+	clear(s.sizes)
 	for i := range rows.Columns {
 		rows.Columns[i].AddSizes(s.sizes)
 	}

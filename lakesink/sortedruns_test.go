@@ -22,10 +22,10 @@ import (
 // sortedTask is a task that writes sorted rows; its temporary files are counted, and may have little room.
 type sortedTask struct {
 	*Writer
-	sink                *Iceberg
-	made, open          int
-	wantRoom            int64 // of a file, 0 for all
-	refused, mostMerged int
+	sink       *Iceberg
+	made, open int
+	room       int64 // of a file, 0 for all
+	refused    int
 }
 
 // countedFile is a temporary file.
@@ -36,7 +36,7 @@ type countedFile struct {
 }
 
 func (c *countedFile) Write(b []byte) (int, error) {
-	if c.task.wantRoom > 0 && c.size+int64(len(b)) > c.task.wantRoom {
+	if c.task.room > 0 && c.size+int64(len(b)) > c.task.room {
 		c.task.refused++
 		return 0, &os.PathError{Op: "write", Path: "/tmp", Err: syscall.ENOSPC}
 	}
@@ -222,7 +222,7 @@ func TestADiskWithoutRoomMakesMoreSortedFilesAndIsSaidSo(t *testing.T) {
 	const n = 12_000
 	for name, room := range map[string]int64{"none": 1, "less than a run": 200 << 10, "runs, but none merged": 400 << 10} {
 		task := beginSorted(t, 3<<20)
-		task.wantRoom, task.sorted.merging = room, 200<<10
+		task.room, task.sorted.merging = room, 200<<10
 		task.sorted.room = 500 << 10
 		files := task.finished(t, unsortedRows(n, 500))
 		wantSorted(t, files, n)

@@ -27,6 +27,7 @@ func TestRowsAreSortedByWholeKeysAndStayAsTheyCameWhereTheseAreEqual(t *testing.
 			return strings.Repeat("\x00a", rng.IntN(9)) + strings.Repeat("\x00", rng.IntN(3))
 		},
 		"equal":         func(*rand.Rand) any { return "the same" },
+		"nothing alike": func(rng *rand.Rand) any { return fmt.Sprintf("%x", rng.Uint64()) },
 		"null or empty": func(rng *rand.Rand) any { return []any{nil, "", "a"}[rng.IntN(3)] },
 	} {
 		rng := rand.New(rand.NewPCG(5, 6))
