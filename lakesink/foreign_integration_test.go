@@ -53,6 +53,7 @@ func TestForeignReadersSeeEveryRowOnce(t *testing.T) {
 	dir := t.TempDir()
 	o := testOptions()
 	o.ExpireEvery, o.KeepSnapshots, o.MemoryBytes = 8, 3, 4<<20
+	o.TableProperties = map[string]string{"commit.manifest.min-count-to-merge": "4"}
 	c := openSQLite(t, dir)
 	s := New(c, o)
 	if err := s.Create(context.Background(), rawSchema()); err != nil {
