@@ -61,7 +61,7 @@ versus: ## the decoders beside other libraries: that they agree, and ratios of C
 crash: rig-start ## the crash sweeps whole, each request to real servers struck, and the program killed at seeded points
 	tools/named-tests integration '$(crashes)' ./runner -- -timeout 60m -full
 	tools/named-tests integration 'TestACompactionStruckAnywhere|TestManySmallFiles' ./lakesink/maintain -- -timeout 30m -full
-	tools/named-tests integration '$(crashes)' ./cmd -- -timeout 90m -full
+	tools/named-tests integration '$(crashes)' ./cmd -- -timeout 4h -full
 	tools/named-tests integration '$(crashes)' ./checkpoint -- $(timeout)
 
 demo: ## the whole story on one machine, with Go alone (the first build takes minutes)

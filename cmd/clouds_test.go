@@ -4,13 +4,17 @@ package cmd_test
 
 import (
 	"fmt"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sluice/rig"
+	"sluice/rig/faultproxy"
 )
 
 // cloudKills is how often the program is killed on each cloud.
@@ -84,4 +88,51 @@ func TestARunOnACloudKilledAtAnyMomentLosesAndDoublesNothing(t *testing.T) {
 			l.run(t, cloudKills)
 		})
 	}
+}
+
+// cloudBlows are those of a cloud's store. Its 409 is none that asks for a repetition.
+var cloudBlows = []blow{
+	always(faultproxy.Reset(false), 0),
+	always(faultproxy.Reset(true), 0),
+	always(faultproxy.Status(http.StatusRequestTimeout, false), 0),
+	always(faultproxy.Status(http.StatusInternalServerError, false), 0),
+	always(faultproxy.Status(http.StatusInternalServerError, true), 0),
+	always(faultproxy.Status(http.StatusBadGateway, true), 0),
+	always(faultproxy.Status(http.StatusServiceUnavailable, false), 0),
+	always(faultproxy.Status(http.StatusServiceUnavailable, true), 0),
+	always(faultproxy.Status(http.StatusGatewayTimeout, true), 0),
+	always(faultproxy.Busy(), 0),
+	always(faultproxy.RefusedThoughApplied(), 0),
+	always(faultproxy.CutAnswer(), 0),
+	always(faultproxy.CutRequest(), 0),
+	always(faultproxy.WrongDate(time.Hour), 0),
+	always(faultproxy.Expired(), 10, 0),
+	killing(false),
+	killing(true),
+}
+
+// At each request of a run to a cloud's store something goes wrong once, as at those to S3.
+func TestARunStruckAtAnyRequestToGCSLosesAndDoublesNothing(t *testing.T) {
+	seed, cloud := seed(t), rig.GCS(t)
+	target := "http://" + os.Getenv("STORAGE_EMULATOR_HOST")
+	sweepAll(t, seed, cloudBlows, onCloud(t, cloud, target, faultproxy.GCS, func(address string) string { return "STORAGE_EMULATOR_HOST=" + address }))
+}
+
+// The same on Azure.
+func TestARunStruckAtAnyRequestToAzureLosesAndDoublesNothing(t *testing.T) {
+	seed, cloud := seed(t), rig.Azure(t)
+	target := "http://" + os.Getenv("AZURE_STORAGE_DOMAIN")
+	sweepAll(t, seed, cloudBlows, onCloud(t, cloud, target, faultproxy.Azure, func(address string) string {
+		return "AZURE_STORAGE_DOMAIN=" + strings.TrimPrefix(address, "http://")
+	}))
+}
+
+// onCloud is the ground of runs whose catalog is a file, and all else on a cloud behind a proxy that a variable leads to.
+func onCloud(t *testing.T, cloud rig.Cloud, target string, dialect faultproxy.Dialect, variable func(address string) string) ground {
+	dir := t.TempDir()
+	return ground{open: func(t *testing.T) (door, string) { return before(t, target, dialect) }, namespace: "sales",
+		place: func(s *sweep, p *pipeline, folder string) *pipeline {
+			return p.with("--warehouse", cloud.Warehouse+"/lake"+s.id, "--checkpoint", cloud.Folder+"/"+folder+"/state", "--catalog-uri", filepath.Join(dir, s.id+".db"))
+		},
+		through: func(address string, p *pipeline) (*pipeline, []string) { return p, []string{variable(address)} }}
 }

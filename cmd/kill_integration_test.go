@@ -144,6 +144,8 @@ type lane struct {
 	topic  string
 	random *rand.Rand
 	bursts int
+	// program is what is run, the shipped program if nil.
+	program func(testing.TB, ...string) *exec.Cmd
 }
 
 func (l *lane) run(t *testing.T, kills int) {
@@ -219,7 +221,11 @@ type attempt struct {
 // whenever it reports a batch.
 func (l *lane) attempt(t *testing.T, p *pipeline, at int, after bool) attempt {
 	t.Helper()
-	r := prepared(t, program(t, p.args("run")...))
+	run := program
+	if l.program != nil {
+		run = l.program
+	}
+	r := prepared(t, run(t, p.args("run")...))
 	r.cmd.Env = append(os.Environ(), p.environ...)
 	count := &toll{at: int64(at), kill: func() { _ = r.cmd.Process.Kill() }}
 	if l.store != "" {

@@ -323,7 +323,7 @@ func (s *sweep) run(t *testing.T, k *kafka, name string, proxy door, address str
 	r.cmd.Env = slices.Concat(os.Environ(), p.environ, environ)
 	r.start()
 	close(started)
-	return p, r.wait()
+	return p, r.waitFor(2 * time.Minute) // the machine may be busy
 }
 
 // before is a proxy in front of an HTTP server, and its address, until the test ends.

@@ -127,7 +127,7 @@ func (o Azure) withoutSecrets(text string) string {
 
 // client is bound as the others are: four attempts with pauses of a second at most.
 func (o Azure) client() (*container.Client, error) {
-	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: newHTTP(),
+	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: answer.Whole(newHTTP()),
 		Retry: policy.RetryOptions{MaxRetries: 3, RetryDelay: 100 * time.Millisecond, MaxRetryDelay: time.Second}, Telemetry: policy.TelemetryOptions{Disabled: true}}}
 	switch {
 	case o.SASFrom != nil:

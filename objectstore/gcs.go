@@ -44,7 +44,7 @@ const (
 // yet, and no credentials are looked for.
 func OpenGCS(o GCS) *Cloud {
 	emulator := os.Getenv("STORAGE_EMULATOR_HOST")
-	n := &gcsNative{bucket: o.Bucket, base: o.Endpoint, pause: 100 * time.Millisecond, http: newHTTP()}
+	n := &gcsNative{bucket: o.Bucket, base: o.Endpoint, pause: 100 * time.Millisecond, http: answer.Whole(newHTTP())}
 	switch {
 	case o.Endpoint != "":
 	case emulator != "":

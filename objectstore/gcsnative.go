@@ -21,7 +21,9 @@ import (
 // gcsNative speaks the JSON API of Google Cloud Storage (https://cloud.google.com/storage/docs/json_api/v1). Google's own
 // library would be a quarter of the program, for the sake of gRPC, which nobody here speaks.
 type gcsNative struct {
-	http   *http.Client
+	http interface {
+		Do(*http.Request) (*http.Response, error)
+	}
 	base   string
 	bucket string
 	// token is nil for requests without credentials.
