@@ -161,6 +161,7 @@ func settled(ctx context.Context, m *objectstore.Memory, table *toyTable, end in
 // One run is struck at each of its effects, in each way; records arrive; a second one is struck at each of its effects;
 // a third one must bring everything in order.
 func TestStormOfCrashes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("thousands of runs")
 	}
@@ -274,6 +275,7 @@ func zombies(ctx context.Context, naive bool) (wrong, all int, first error) {
 // A run that slept while others went on and purged may win a number again that was used before. The table tells: with
 // one that checks, nothing ever goes wrong; with one that does not, it must, or this test proves nothing.
 func TestStormOfZombies(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		wrong, all, first := zombies(t.Context(), false)
 		if wrong > 0 {

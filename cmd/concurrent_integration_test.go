@@ -46,7 +46,6 @@ func TestTenProcessesAtOnceOnARealBroker(t *testing.T) {
 }
 
 func TestWhileOneRunIsStoppedTheOthersStandBackOnARealBroker(t *testing.T) {
-	t.Parallel()
 	everywhere(t, func(t *testing.T, k *kafka, topic string, p *pipeline) {
 		k.fill(t, topic, 10, 0, 1)
 		p.standBack(t)
@@ -57,7 +56,6 @@ func TestWhileOneRunIsStoppedTheOthersStandBackOnARealBroker(t *testing.T) {
 // A run that sleeps for longer than its lease lives is overtaken. When it wakes up it finds that out and harms nothing
 // (https://github.com/slatedb/slatedb/issues/352).
 func TestARunThatSleptIsOvertakenAndHarmsNothing(t *testing.T) {
-	t.Parallel()
 	everywhere(t, func(t *testing.T, k *kafka, topic string, p *pipeline) {
 		p = p.brief().with("--retain", "2", "--max-offsets-per-trigger", "2")
 		k.fill(t, topic, 20, 0, 1)

@@ -34,7 +34,6 @@ func rowsMore(how []string) int {
 }
 
 func TestARunGoesOnAfterPyIcebergsExpiry(t *testing.T) {
-	t.Parallel()
 	rig.Python(t)
 	for name, how := range foreign {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +56,6 @@ func TestARunGoesOnAfterPyIcebergsExpiry(t *testing.T) {
 
 // A plan of Spark's may or may not be in what was expired: only somebody who looks can tell.
 func TestAnOpenPlanOfSparksIsNotReplayedAfterPyIcebergsExpiry(t *testing.T) {
-	t.Parallel()
 	rig.Python(t)
 	for name, how := range foreign {
 		for folder, first := range map[string]bool{"v1": false, "real-4.2.0": false, "the first batch": true} {

@@ -29,7 +29,6 @@ var foreignTables = []foreignTable{
 // Tables that others have made, with names, partitions, orders, places and histories that sluice would not give them, get
 // rows that others read: as they were produced, and with a filter as many as without.
 func TestTablesOfOthersAreWrittenAsTheyAre(t *testing.T) {
-	t.Parallel()
 	rig.Python(t)
 	dir := filepath.Join(t.TempDir(), "lake")
 	s := &foreignStage{kafka: embedded(t, "orders"), dir: dir, want: map[string]map[string]*string{}}

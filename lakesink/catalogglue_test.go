@@ -112,6 +112,7 @@ func TestNoAnswerOfGluesToACommitIsBelieved(t *testing.T) {
 }
 
 func TestACommitAfterWhichGlueIsSilentIsUnknown(t *testing.T) {
+	t.Parallel()
 	for _, applied := range []bool{false, true} {
 		s, server, o := inGlue(t)
 		mustApply(t, s, queryID, planN(0))
@@ -169,6 +170,7 @@ func TestGlueWithoutARegionOrWithHalfACredentialIsRefused(t *testing.T) {
 
 // Files are reached by the settings of the store: Glue's endpoint is none of theirs.
 func TestTheEndpointOfGlueIsNotThatOfTheStore(t *testing.T) {
+	t.Parallel()
 	server := gluetest.New(t)
 	o := glueOptions(t, server)
 	o.Warehouse = "s3://lake/x"

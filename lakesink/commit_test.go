@@ -296,6 +296,7 @@ func TestASnapshotThatIsNotWhatWasOfferedRaisesTheAlarm(t *testing.T) {
 
 // The sweep: the same two batches with every effect going wrong in every way, then a healthy run of what is left.
 func TestEveryEffectMayFail(t *testing.T) {
+	t.Parallel()
 	for _, mode := range laketest.Modes() {
 		met := map[string]bool{}
 		for i := 0; ; i++ {

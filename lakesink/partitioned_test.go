@@ -143,6 +143,7 @@ func writeRows(t testing.TB, s *Iceberg, schema columns.Schema, n int64, rows ..
 }
 
 func TestEveryKindOfPartitionIsCommittedAndRead(t *testing.T) {
+	t.Parallel()
 	schema := typedPartitions()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, term := range []string{"bool", "int", "long", "float", "double", "date", "time", "ts", "tz", "text", "binary", "uuid", "fixed", "small", "wide", "`address.city name`",

@@ -86,6 +86,7 @@ func TestATableOfARESTCatalogTakesEachBatchOnce(t *testing.T) {
 // What a catalog answers to a commit, and what has become of the batch then: it is in the table once, and sent as often as the
 // answer allows.
 func TestWhateverARESTCatalogAnswersABatchIsThereOnce(t *testing.T) {
+	t.Parallel()
 	status := func(code int) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool { return resttest.Refuse(w, code, "AsTheTestSays") }
 	}

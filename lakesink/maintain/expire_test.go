@@ -251,6 +251,7 @@ func TestABranchOrTagThatComesMeanwhileStopsAnExpiry(t *testing.T) {
 }
 
 func TestAnExpiryStruckAnywhereHarmsNothing(t *testing.T) {
+	t.Parallel()
 	s := newSmall(t, pairSchema())
 	strike(t, "commit expiry, remove data, remove manifest, remove manifest list", func(script *laketest.Script) error {
 		s.fill(2)

@@ -151,6 +151,7 @@ func TestARewriteOfManifestsYieldsToOthersAndGoesOn(t *testing.T) {
 }
 
 func TestARewriteOfManifestsStruckAnywhereHarmsNothing(t *testing.T) {
+	t.Parallel()
 	s := newSmall(t, pairSchema())
 	s.fill(8)
 	strike(t, "commit snapshot, create manifest", func(script *laketest.Script) error {

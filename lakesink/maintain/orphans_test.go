@@ -309,6 +309,7 @@ func TestAFileThatIsCommittedDuringTheRemovalStays(t *testing.T) {
 }
 
 func TestARemovalOfOrphansStruckAnywhereHarmsNothing(t *testing.T) {
+	t.Parallel()
 	s := newSmall(t, pairSchema())
 	s.fill(1)
 	strike(t, "create file, remove data, remove file", func(script *laketest.Script) error {
