@@ -1,6 +1,7 @@
 package kafkasrc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +68,12 @@ func (s *Source) epochEnds(ctx context.Context, partitions []offsets.TopicPartit
 				err = failed
 				continue
 			}
-			if failed := collectEpochs(resp.(*kmsg.OffsetForLeaderEpochResponse), ends, asked); failed != nil {
-				err = failed
+			failed = collectEpochs(resp.(*kmsg.OffsetForLeaderEpochResponse), ends, asked)
+			if errors.Is(failed, errTooOld) {
+				told = false
+				return nil
 			}
+			err = cmp.Or(failed, err)
 		}
 		for _, tp := range left {
 			if !asked[tp] {
@@ -109,6 +113,8 @@ func collectEpochs(resp *kmsg.OffsetForLeaderEpochResponse, ends offsets.Offsets
 			switch err := kerr.ErrorForCode(p.ErrorCode); {
 			case errors.Is(err, kerr.TopicAuthorizationFailed):
 				return notAllowed("Describe", t.Topic)
+			case tooOld(err):
+				return errTooOld
 			case err != nil:
 				again = fmt.Errorf("%s: %w", tp, err)
 			default:
@@ -120,6 +126,8 @@ func collectEpochs(resp *kmsg.OffsetForLeaderEpochResponse, ends offsets.Offsets
 	}
 	return again
 }
+
+var errTooOld = errors.New("the broker is too old to tell where leader epochs end")
 
 // tooOld says that a broker cannot be asked about epochs. Before Kafka 2.3 only brokers could. The library does not export
 // its error, a test pins its text.
