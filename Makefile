@@ -37,11 +37,12 @@ race: ## the race detector on the packages that can bear it
 integration: rig-start ## tests against real Kafka, S3, a REST catalog, PostgreSQL, DuckDB and PyIceberg
 	$(on_memory) tools/tagged-tests integration ./... -- $(timeout) -vet=off
 
-clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure, and a REST catalog with tokens (minutes to install the first time)
+clouds: rig-start ## tests against servers that speak like Google Cloud Storage and Azure, a REST catalog with tokens, and a Hive metastore (minutes to install the first time)
 	rig/gcs start
 	rig/azure start
 	rig/nessie start
-	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS|Nessie' ./objectstore ./checkpoint ./lakesink ./lakesink/files ./cmd
+	rig/hive start
+	go test $(timeout) -tags integration,clouds -count=1 -run 'Cloud|Azure|GCS|Nessie|RealHive' ./objectstore ./checkpoint ./lakesink ./lakesink/files ./cmd
 
 lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulnerabilities, the import rule
 	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt'd:" $$files >&2; exit 1; }
@@ -86,6 +87,7 @@ rig-stop: ## stop the servers of this checkout
 	@rig/registry stop --all
 	@rig/rest stop --all
 	@rig/nessie stop --all
+	@rig/hive stop --all
 	@rig/gcs stop --all
 	@rig/azure stop --all
 	@rig/postgres stop --all

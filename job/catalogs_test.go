@@ -55,6 +55,11 @@ func TestAnAddressThatDoesNotFitTheCatalogIsRefused(t *testing.T) {
 		"sql beside a bucket needs one": {nil, "postgresql://host/database"},
 		"another database":              {[]string{"sink.iceberg.catalog.uri=mysql://me:SEKRET@db/lake"}, "is no address of a catalog that is known here"},
 		"glue has no address":           {[]string{"sink.iceberg.catalog.type=glue", "sink.iceberg.catalog.uri=/data/c.db"}, "is found by its region"},
+		"hive has no address":           {[]string{"sink.iceberg.catalog.type=hive", "sink.iceberg.catalog.warehouse=/data"}, "want thrift://host:9083 of the Hive metastore"},
+		"hive on http":                  {[]string{"sink.iceberg.catalog.type=hive", "sink.iceberg.catalog.uri=https://h", "sink.iceberg.catalog.warehouse=/data"}, "is the address of a REST catalog"},
+		"hive at a path":                {[]string{"sink.iceberg.catalog.type=hive", "sink.iceberg.catalog.uri=/data/c.db", "sink.iceberg.catalog.warehouse=/data"}, "does not go with the catalog type hive"},
+		"a database of hive's":          {[]string{"sink.iceberg.catalog.type=hive", "sink.iceberg.catalog.uri=thrift://h:9083/db", "sink.iceberg.catalog.warehouse=/data"}, "has more than a host and a port"},
+		"thrift is hive's":              {[]string{"sink.iceberg.catalog.uri=thrift://h:9083", "sink.iceberg.catalog.warehouse=/data"}, "is the address of a catalog of type hive"},
 		"blanks":                        {[]string{"sink.iceberg.catalog.uri=postgresql://me:SEK RET@db/lake"}, "blanks"},
 	} {
 		_, err := catalogJob(c.set...)

@@ -257,8 +257,8 @@ var keys = []*Key{
 		Doc: "`sql` keeps the catalog in a database, SQLite or PostgreSQL, `hadoop` in the folders of a local warehouse, `rest` is a server that speaks Iceberg's REST protocol, `glue` is AWS Glue, `hive` a Hive metastore. [Catalogs](catalogs.md) has a job file for each."}),
 	key(catalogURIPath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.URI }, catalogURI, Key{
 		Class: Free, Flag: "catalog-uri", also: []string{"url"},
-		Brief: "The database of a sql catalog, a path or postgresql://host/database, without which it is catalog.db in a local warehouse; or the address of a rest catalog",
-		Doc:   "The database of a `sql` catalog: the path of a SQLite file, or `postgresql://user@host:5432/database?sslmode=verify-full`, also as `jdbc:postgresql://…` and `postgresql+psycopg2://…`. A password comes from `PGPASSWORD`, `PGPASSFILE`, this variable or `${file:…}`, and is refused in a flag. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given. Of a `rest` catalog it is the server's address, to which `/v1/config` is added."}),
+		Brief: "The database of a sql catalog, a path or postgresql://host/database, without which it is catalog.db in a local warehouse; or the address of a rest or hive catalog",
+		Doc:   "The database of a `sql` catalog: the path of a SQLite file, or `postgresql://user@host:5432/database?sslmode=verify-full`, also as `jdbc:postgresql://…` and `postgresql+psycopg2://…`. A password comes from `PGPASSWORD`, `PGPASSFILE`, this variable or `${file:…}`, and is refused in a flag. Without one it is `catalog.db` in a local warehouse; beside a remote warehouse it must be given. Of a `rest` catalog it is the server's address, to which `/v1/config` is added; of a `hive` catalog `thrift://host:9083`, several with commas between."}),
 	key(warehousePath, func(j *Job) *string { return &j.Sink.Iceberg.Catalog.Warehouse }, location("s3", "s3a", "gs", "abfss", "abfs", "wasbs", "wasb", "mem"), Key{
 		Class: Free, Flag: "warehouse", Needs: ForSink,
 		Brief: "Where new tables are created: a local folder, or s3://, gs:// or abfss://",

@@ -45,7 +45,7 @@ func (d *deal) lockedOut() bool {
 			return false
 		}
 	}
-	return true
+	return !isHiveLocked(d.answer) || d.refusals >= lockedAnswers // writers who queue for a lock and commit are only in a race
 }
 
 func (d *deal) lockedFault() error {
