@@ -70,8 +70,8 @@ demo: ## the whole story on one machine, with Go alone (the first build takes mi
 	@$(MAKE) --no-print-directory -s build
 	@./sluice demo
 
-interop: ## a real Spark reads what sluice wrote, and makes tables that sluice writes to (needs Java and Maven)
-	tools/named-tests interop '^TestSparkReads' ./cmd ./lakesink -- -v -timeout 40m
+interop: ## a real Spark reads what sluice wrote, makes tables that sluice writes to, and takes turns with it (needs Java and Maven)
+	tools/named-tests interop '^TestSpark(Reads|And)' ./cmd ./lakesink -- -v -timeout 60m
 
 soak: rig-start ## long runs: 10,000 commits, thousands of kills, thousands of batches among faults (hours)
 	tools/named-tests integration,soak '^TestSoak' $(soaked) -- -timeout 6h -v

@@ -43,6 +43,14 @@ const (
 	keySum = ours + "sha256"
 )
 
+// keyShuffles is the setting that Spark 4.2 must find in the newest plan of version 1 and in the one before it, where the newest is
+// not marked as done: it looks whether the two differ, and fails where there is none. Plans of a query that Spark has begun have
+// it; in others it is Spark's default, and without meaning for a query that sluice can have.
+const (
+	keyShuffles   = "spark.sql.shuffle.partitions"
+	sparkShuffles = "200"
+)
+
 // planFormat is the format of our keys. It changes when an older program would misread a plan, not when keys are added.
 const planFormat = "1"
 
@@ -55,6 +63,9 @@ type limits struct {
 func marshalPlan(plan *batch.Plan, before *entry) ([]byte, error) {
 	e := before.successor()
 	e.timestamp, e.end = plan.TimestampMs, plan.End
+	if e.version == 1 && e.conf[keyShuffles] == "" {
+		e.conf[keyShuffles] = sparkShuffles
+	}
 	if err := describe(plan, e.conf); err != nil {
 		return nil, err
 	}

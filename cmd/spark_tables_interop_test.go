@@ -22,6 +22,12 @@ var (
 	sparkGrown = []string{"day", "id", "wide", "n", "das wort", "amount", "at", "since", "blob", "place", "late"}
 )
 
+// The columns of sparkPlain and those of a record's place in Kafka, as rig/spark_tables.py has them.
+const (
+	sparkPlainDDL = "id BIGINT, n INT, word STRING, amount DECIMAL(9,2), wide DECIMAL(38,4), day DATE, at TIMESTAMP_NTZ, since TIMESTAMP, blob BINARY, price DOUBLE, place STRUCT<`the city`: STRING, zip: STRING>"
+	sparkPlaceDDL = "kafka_key BINARY, kafka_topic STRING NOT NULL, kafka_partition INT NOT NULL, kafka_offset BIGINT NOT NULL, kafka_timestamp TIMESTAMP"
+)
+
 // sparkTables are those of rig/spark_tables.py.
 var sparkTables = []foreignTable{
 	{name: "odd", before: sparkOdd, after: sparkOdd}, {name: "times", before: sparkPlain, after: sparkPlain}, {name: "values", before: sparkPlain, after: sparkPlain},
@@ -44,7 +50,9 @@ var ownTables = []struct {
 // sparkRead is what rig/spark_tables.py prints of a table.
 type sparkRead struct {
 	rig.ForeignRows
-	Files []struct {
+	// Answers is how many rows each filter finds.
+	Answers map[string]int `json:"answers"`
+	Files   []struct {
 		Order *int `json:"order"`
 	} `json:"files"`
 }

@@ -3,10 +3,12 @@
     rig/spark --iceberg rig/spark_tables.py make  FOLDER          make the tables foreign.*
     rig/spark --iceberg rig/spark_tables.py alter FOLDER          change schemas, partitions, orders and rows; compact, expire
     rig/spark --iceberg rig/spark_tables.py read  FOLDER TABLE... print as JSON what is in each
+    rig/spark --iceberg rig/spark_tables.py steps FOLDER STEP...  carry out statements of SQL, of which "read TABLE..." is one; of
+                                                                  TABLE:COLUMN,... filters are made for these columns alone
 
 The catalog is FOLDER/catalog.db, its warehouse FOLDER. Of each table all rows are printed, as text by column. Scans with a
 filter are compared with the same rows of the full scan, filtered in memory; the filters are made from the values that are
-there, of every column whose values have an order.
+there, of every column whose values have an order. A line of JSON is behind "read: ".
 
 Exit status: 0 done, 1 Spark failed, 2 bad arguments.
 """
@@ -14,12 +16,10 @@ Exit status: 0 done, 1 Spark failed, 2 bad arguments.
 import datetime
 import decimal
 import json
-import os
 import sys
 
-os.environ["TZ"] = "UTC"  # collected timestamps have no zone: they are told in the machine's
-
-from pyspark.sql import Row, SparkSession
+import spark_sessions
+from pyspark.sql import Row
 
 from asked import passes, questions, text
 
@@ -70,7 +70,6 @@ ALTERATIONS = [
 
 
 def session(folder):
-    jars = os.environ["SPARK_RIG_JARS"]
     catalog = {
         "": "org.apache.iceberg.spark.SparkCatalog",
         ".type": "jdbc",
@@ -78,18 +77,8 @@ def session(folder):
         ".warehouse": folder,
         ".jdbc.schema-version": "V1",
     }
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("tables")
-        .config("spark.jars", ",".join(os.path.join(jars, j) for j in sorted(os.listdir(jars))))
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
-    )
-    for key, value in catalog.items():
-        builder = builder.config("spark.sql.catalog.lake" + key, value)
-    return builder.getOrCreate()
+    settings = {"spark.sql.catalog.lake" + key: value for key, value in catalog.items()}
+    return spark_sessions.session("tables", settings | {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"})
 
 
 def make(spark):
@@ -143,19 +132,19 @@ def condition(column, op, value):
     return f"{quoted} {op}" if value is None else f"{quoted} {op} {constant(value)}"
 
 
-def read(spark, name):
+def read(spark, name, only):
     table = spark.table(f"lake.{name}")
     rows = {column: [] for column in table.columns}
     for row in table.collect():
         for column, value in zip(table.columns, row):
             rows[column].append(plain(value))
     ordered = [column for column, values in rows.items() if all(isinstance(v, (type(None), bool, int, float, str, bytes, datetime.date, decimal.Decimal)) for v in values)]
-    wrong, asked = [], 0
-    for question in questions(rows, ordered):
+    wrong, asked, answers = [], 0, {}
+    for question in questions(rows, ordered if only is None else only):
         column, _, value = question
         asked += 1
         full = sum(passes(v, *question[1:]) for v in rows[column])
-        got = table.where(condition(*question)).count()
+        got = answers[condition(*question)] = table.where(condition(*question)).count()
         if got != full:
             wrong.append(f"{condition(*question)}: {got} rows with the filter pushed down, {full} of a full scan")
     files = spark.sql(f"SELECT file_path, spec_id, sort_order_id AS `order`, record_count FROM lake.{name}.files WHERE content = 0").collect()
@@ -163,20 +152,26 @@ def read(spark, name):
         "rows": {column: [text(v) for v in values] for column, values in rows.items()},
         "asked": asked,
         "wrong": wrong,
+        "answers": answers,
         "files": [file.asDict() for file in files],
     }
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ("make", "alter", "read"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("make", "alter", "read", "steps"):
         print(__doc__, file=sys.stderr)
         sys.exit(2)
     verb, folder, *names = sys.argv[1:]
     spark = session(folder)
-    if verb == "read":
-        print("read: " + json.dumps({name: read(spark, name) for name in names}))
-    else:
+    steps = {"read": ["read " + " ".join(names)], "steps": names}.get(verb)
+    if steps is None:
         {"make": make, "alter": alter}[verb](spark)
+    for step in steps or []:
+        if step.startswith("read "):
+            asked = [name.partition(":") for name in step.split()[1:]]
+            print("read: " + json.dumps({name: read(spark, name, [c for c in only.split(",") if c] if colon else None) for name, colon, only in asked}))
+        else:
+            spark.sql(step)
     spark.stop()
 
 

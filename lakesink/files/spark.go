@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,16 +109,12 @@ func (f *Folder) publish(ctx context.Context, s *state, newest *Manifest) error 
 	if err != nil {
 		return err
 	}
-	last := batch.None
-	for n := range logs {
-		last = max(last, n)
-	}
+	last := newestLog(logs)
 	if last > newest.Batch {
 		if ahead, err := f.caughtUp(ctx, newest.Query, last); err != nil || ahead {
 			return err // another run has gone on and publishes
 		}
-		return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s%s in %s is of a batch after %d, the newest of query %s: Spark has gone on writing there", sparkFolder, logs[last], f.options.Location, newest.Batch, newest.Query),
-			Hint: "stop the Spark query, and move its log and files away"}
+		return f.wentOn(logs[last], newest)
 	}
 	missing := map[int64]*Manifest{}
 	for at := newest; at != nil && at.Batch > last; {
@@ -142,6 +140,54 @@ func (f *Folder) publish(ctx context.Context, s *state, newest *Manifest) error 
 		}
 	}
 	return f.forget(ctx, logs, newest.Batch)
+}
+
+// newestLog is the newest batch in Spark's log, None if there is none.
+func newestLog(logs map[int64]string) int64 {
+	last := batch.None
+	for n := range logs {
+		last = max(last, n)
+	}
+	return last
+}
+
+// checkTurn refuses to go on where Spark has written to the folder after the query's newest manifest: no manifest would ever
+// name those files, and whoever goes by the manifests would miss their rows. Without it a run would take the batches for lost,
+// since the checkpoint has them. A log that is ahead and names files of sluice's alone is of a folder that was restored.
+func (f *Folder) checkTurn(ctx context.Context, s *state, newest *Manifest) error {
+	if s.claim != newest.Query {
+		return nil
+	}
+	logs, err := f.sparkLogs(ctx)
+	if err != nil {
+		return err
+	}
+	for n, name := range logs {
+		if n <= newest.Batch {
+			continue
+		}
+		text, err := f.options.Objects.Get(ctx, sparkFolder+name)
+		if err != nil {
+			return err
+		}
+		for _, line := range bytes.Split(text, []byte("\n"))[1:] {
+			var file sinkFile
+			if json.Unmarshal(line, &file) != nil || !ownName.MatchString(path.Base(file.Path)) {
+				return f.wentOn(name, newest)
+			}
+		}
+	}
+	return nil
+}
+
+// ownName matches the names of data files that this package writes.
+var ownName = regexp.MustCompile(`^part-\d+-\d+-\d+-[0-9a-f-]{36}\.zstd\.parquet$`)
+
+// wentOn is the fault of a folder whose log Spark has carried on.
+func (f *Folder) wentOn(log string, newest *Manifest) error {
+	return &batch.Fault{Class: batch.Inconsistent,
+		Message: fmt.Sprintf("%s%s in %s is of a batch after %d, the newest of query %s here: Spark has gone on writing there", sparkFolder, log, f.options.Location, newest.Batch, newest.Query),
+		Hint:    "stop the Spark query; give this one another folder with sink.parquet.path, and --lost-rows accept once, to go on where Spark stopped (docs/from-spark.md)"}
 }
 
 // caughtUp says whether the folder has a batch by now.

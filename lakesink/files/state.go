@@ -257,6 +257,11 @@ func (f *Folder) table(ctx context.Context, query string) (*batch.Table, error) 
 				return nil, err
 			}
 		}
+		if applied.Broken == nil {
+			if applied.Broken = f.checkTurn(ctx, s, m); applied.Broken != nil && batch.ClassOf(applied.Broken) != batch.Inconsistent {
+				return nil, applied.Broken
+			}
+		}
 		t.Applied = *applied
 	}
 	return t, nil
