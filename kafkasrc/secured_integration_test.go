@@ -180,9 +180,10 @@ func TestRealBrokersSayWhyTheyLetNobodyIn(t *testing.T) {
 		"a token endpoint that is down":       {b.SASLTLS, "SASL_SSL", merged(ca, oauth("http://"+down, "hunter2"), map[string]string{"sasl.login.retry.backoff.max.ms": "1"}), batch.Failed, "token endpoint http://" + down + " does not answer", "token endpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // some wait for the end of the patience
 			options := realOptions(b.Broker, topics(topic))
 			options.Client = merged(map[string]string{"bootstrap.servers": c.address, "security.protocol": c.protocol}, c.properties)
-			options.Limits.Connect = 500 * time.Millisecond
+			options.Limits.Connect = 3 * time.Second
 			s, err := Open(t.Context(), options)
 			if err == nil {
 				s.Close()
