@@ -38,7 +38,8 @@ var layers = map[string]layer{
 	"job":    {imports: slices.Concat([]string{"layout", "spelling"}, vocabulary)},
 	"demo":   {},
 
-	"kafkasrc":                    {imports: slices.Concat([]string{"spelling", "tlsfile"}, vocabulary)},
+	"kafkasrc":                    {imports: slices.Concat([]string{"kafkaauth", "spelling", "tlsfile"}, vocabulary)},
+	"kafkaauth":                   {imports: []string{"batch", "spelling", "tlsfile"}},
 	"kafkasink":                   {imports: vocabulary},
 	"decode":                      {imports: slices.Concat([]string{"decode/avro", "decode/ddl", "decode/json", "decode/jsonschema", "decode/malformed", "decode/protobuf", "decode/registry"}, vocabulary)},
 	"decode/avro":                 {imports: []string{"columns", "decode/malformed", "decode/mapkeys"}, std: true},
@@ -64,7 +65,7 @@ var layers = map[string]layer{
 	"objectstore":        {imports: []string{"batch", "objectstore/answer"}},
 	"objectstore/answer": {},
 	"spelling":           {std: true},
-	"tlsfile":            {std: true},
+	"tlsfile":            {imports: []string{"spelling"}},
 
 	"batch":   {imports: []string{"offsets", "columns"}, std: true},
 	"columns": {std: true},

@@ -35,7 +35,7 @@ file are relative to the file, those in variables and flags to the working direc
 	clientPreface = `
 ## Client properties
 
-These are the entries of ` + "`source.kafka`" + `. Any other name is a mistake.
+These are the entries of ` + "`source.kafka`" + `. Any other name is a mistake. [kafka.md](kafka.md) has a job for each way to connect.
 
 `
 	registryPreface = `

@@ -80,8 +80,8 @@ var keys = []*Key{
 
 	properties(kafkaPath, func(j *Job) *Properties { return &j.Source.Kafka }, Key{
 		Class: Free, also: []string{"kafka", "properties"},
-		Doc: "Properties of the Kafka client under their Java names, such as `security.protocol` and `ssl.truststore.location`: the table below has all. " +
-			"Secrets among them come from a variable or `${file:…}`. SASL is not supported in this version."}),
+		Doc: "Properties of the Kafka client under their Java names, such as `security.protocol` and `sasl.jaas.config`: the table below has all, and docs/kafka.md a job for each way in. " +
+			"Secrets among them come from a variable or `${file:…}`."}),
 	entry(kafkaPath, bootstrapServers, kafkaOf, servers, Key{
 		Class: Free, Flag: "bootstrap-servers", Needs: ForSource, also: []string{"brokers", "bootstrapServers", "servers"},
 		Brief: "Brokers to begin with, such as broker1:9092,broker2:9092",

@@ -246,7 +246,7 @@ func (l *fakeLog) fetch(_ context.Context, piece batch.Piece, offset int64) (ans
 
 // newTestReader reads from the log instead of a broker.
 func newTestReader(log *fakeLog, level int8, pieces ...batch.Piece) *Reader {
-	s := &Source{options: Options{IncludeHeaders: true, FetchBytes: 1 << 20, MaxBatchBytes: 1 << 20}, limits: Limits{}.withDefaults(1)}
+	s := &Source{options: Options{IncludeHeaders: true, FetchBytes: 1 << 20, MaxBatchBytes: 1 << 20}, limits: Limits{}.withDefaults(&settings{backoff: 1})}
 	r := newReader(context.Background(), s, pieces, level)
 	r.fetch = log.fetch
 	return r

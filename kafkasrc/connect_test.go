@@ -282,15 +282,18 @@ func TestTLSToAPlainBrokerSaysSo(t *testing.T) {
 
 func TestKeyAndTrustFilesThatCannotBeReadTellNoContent(t *testing.T) {
 	dir := t.TempDir()
-	jks, half := filepath.Join(dir, "trust.jks"), filepath.Join(dir, "half.pem")
-	write(t, jks, []byte("\xfe\xed\xfe\xedTOPSECRET"))
+	jks, half, other := filepath.Join(dir, "trust.jks"), filepath.Join(dir, "half.pem"), filepath.Join(dir, "other")
+	write(t, jks, []byte("\xfe\xed\xfe\xed\x00\x00\x00\x02TOPSECRETTOPSECRETTOPSECRETTOPSECRET"))
 	write(t, half, []byte("-----BEGIN PRIVATE KEY-----\nVE9QU0VDUkVU\n-----END PRIVATE KEY-----\n"))
-	for name, properties := range map[string]map[string]string{
-		"ssl.truststore.location: " + jks: {"ssl.truststore.location": jks},
+	write(t, other, []byte("TOPSECRET"))
+	for text, properties := range map[string]map[string]string{
+		"ssl.truststore.location " + jks + ": it is a JKS file that is damaged": {"ssl.truststore.location": jks},
+		"the password does not fit":       {"ssl.truststore.location": jks, "ssl.truststore.password": "TOPSECRET"},
+		other + " is neither PEM nor JKS": {"ssl.truststore.location": other},
 		"no such file":                    {"ssl.keystore.location": filepath.Join(dir, "absent.pem")},
-		"ssl.keystore: a PEM certificate": {"ssl.keystore.location": half},
-		"want PEM":                        {"ssl.truststore.type": "JKS", "ssl.truststore.location": jks},
-		"the private key is encrypted":    {"ssl.keystore.certificate.chain": "x", "ssl.keystore.key": "-----BEGIN ENCRYPTED PRIVATE KEY-----TOPSECRET"},
+		half + ": a PEM certificate":      {"ssl.keystore.location": half},
+		"is PEM, and the type says JKS":   {"ssl.truststore.type": "JKS", "ssl.truststore.location": half},
+		"the private key is encrypted":    {"ssl.keystore.certificate.chain": "x", "ssl.keystore.key": "-----BEGIN ENCRYPTED PRIVATE KEY-----\nVE9QU0VDUkVU\n-----END ENCRYPTED PRIVATE KEY-----\n"},
 	} {
 		options := broker{}.options2("127.0.0.1:1")
 		options.Client["security.protocol"] = "SSL"
@@ -298,8 +301,8 @@ func TestKeyAndTrustFilesThatCannotBeReadTellNoContent(t *testing.T) {
 			options.Client[k] = v
 		}
 		_, err := Open(t.Context(), options)
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("got %v, want it to say %q", err, name)
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("got %v, want it to say %q", err, text)
 		} else if strings.Contains(err.Error(), "TOPSECRET") || strings.Contains(err.Error(), "VE9QU0VDUkVU") {
 			t.Errorf("error tells a secret: %v", err)
 		}

@@ -95,6 +95,9 @@ func (s *Source) unanswered(err error) error {
 		return err
 	}
 	seeds := "Kafka at " + strings.Join(s.settings.seeds, ", ")
+	if denied := s.denied(seeds, err); denied != nil {
+		return denied
+	}
 	var answer *kerr.Error
 	if errors.As(err, &answer) {
 		if forbidden(err) {
@@ -102,16 +105,12 @@ func (s *Source) unanswered(err error) error {
 		}
 		return &batch.Fault{Message: seeds, Hint: "It may pass: run again. If it does not, look at the brokers' state.", Err: err}
 	}
-	class, hint := batch.Failed, "Check bootstrap.servers, security.protocol, the brokers' advertised.listeners and the network, and whether the brokers run."
-	var firstRead *kgo.ErrFirstReadEOF
-	if tlsRejected(err) || errors.As(err, &firstRead) && !s.connected { // later it is a broker that shuts down
-		class, hint = batch.NotSetUp, "Check security.protocol and the ssl properties against the broker's listener."
-	}
 	message := seeds + " does not answer"
 	if failures := s.dials.failures(err); failures != "" {
 		message += "; cannot connect to " + failures
 	}
-	return &batch.Fault{Class: class, Message: message, Hint: hint, Err: err}
+	hint := "Check bootstrap.servers, security.protocol, the brokers' advertised.listeners and the network, and whether the brokers run."
+	return &batch.Fault{Message: message, Hint: hint, Err: err}
 }
 
 // forbidden reports whether a broker refused for want of a right that is not one on a topic. sluice asks for none such, but

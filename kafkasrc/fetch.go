@@ -235,7 +235,7 @@ func (f *fetcher) request(try *attempt, t *topic, at leader) kmsg.Request {
 	options := f.source.options
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis = int32(f.source.limits.FetchWait / time.Millisecond)
-	req.MinBytes = 1
+	req.MinBytes = int32(f.source.settings.fetchMin)
 	req.MaxBytes = int32(options.FetchBytes)
 	req.IsolationLevel = f.level
 	req.SessionEpoch = -1 // no session: every request stands alone

@@ -81,7 +81,7 @@ func FuzzHostileBytesNeverPanic(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, how byte, data []byte) {
 		for level := range int8(2) {
-			s := &Source{options: Options{IncludeHeaders: true, MaxBatchBytes: 1 << 18}, limits: Limits{Repeats: 1}.withDefaults(1)}
+			s := &Source{options: Options{IncludeHeaders: true, MaxBatchBytes: 1 << 18}, limits: Limits{Repeats: 1}.withDefaults(&settings{backoff: 1})}
 			r := newReader(t.Context(), s, []batch.Piece{pieceOf(2, 60), pieceOf(60, 1<<62)}, level)
 			r.fetch = acceptAll(r.fetcher, shape(how, data))
 			last := int64(1)

@@ -36,32 +36,39 @@ type Options struct {
 
 // Limits bound retries and waiting. A zero field takes its default.
 type Limits struct {
-	// Connect is how long a broker may be unreachable that has not answered yet in this run. 8 s.
+	// Connect is how long a broker may be unreachable that has not answered yet in this run. 8 s, or
+	// socket.connection.setup.timeout.ms if that is longer.
 	Connect time.Duration
-	// Control is how long one question about topics and offsets may take, retries included. 30 s.
+	// Control is how long one question about topics and offsets may take, retries included. 30 s, or default.api.timeout.ms.
 	Control time.Duration
 	// NoProgress is how long a Reader tries without its position moving. 2 min.
 	NoProgress time.Duration
-	// Backoff is the pause before the first retry; it doubles up to ten times that. 100 ms, or retry.backoff.ms.
+	// Backoff is the pause before the first retry; it doubles up to LongestBackoff. 100 ms, or retry.backoff.ms.
 	Backoff time.Duration
-	// FetchWait is how long the broker holds a Fetch that has nothing to answer. 500 ms.
+	// LongestBackoff is ten times Backoff, or retry.backoff.max.ms.
+	LongestBackoff time.Duration
+	// FetchWait is how long the broker holds a Fetch that has nothing to answer. 500 ms, or fetch.max.wait.ms.
 	FetchWait time.Duration
 	// Repeats is how often an answer is asked for again that should not be: an end below what the query has reached, a
 	// partition or topic that was there before, a record batch with a bad checksum. 5.
 	Repeats int
 }
 
-func (l Limits) withDefaults(backoff time.Duration) Limits {
-	set := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
+// withDefaults fills in what is not given, from the client properties where they say.
+func (l Limits) withDefaults(s *settings) Limits {
+	set := func(d *time.Duration, values ...time.Duration) {
+		for _, value := range values {
+			if *d == 0 {
+				*d = value
+			}
 		}
 	}
-	set(&l.Connect, 8*time.Second)
-	set(&l.Control, 30*time.Second)
+	set(&l.Connect, max(8*time.Second, s.setupTimeout))
+	set(&l.Control, s.apiTimeout, 30*time.Second)
 	set(&l.NoProgress, 2*time.Minute)
-	set(&l.Backoff, backoff)
-	set(&l.FetchWait, 500*time.Millisecond)
+	set(&l.Backoff, s.backoff)
+	set(&l.LongestBackoff, s.maxBackoff, 10*l.Backoff)
+	set(&l.FetchWait, s.fetchWait, 500*time.Millisecond)
 	if l.Repeats == 0 {
 		l.Repeats = 5
 	}

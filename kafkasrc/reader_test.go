@@ -284,7 +284,7 @@ func TestReadingAllocatesNothingOnceItRuns(t *testing.T) {
 }
 
 func TestReadersPassTheirBuffersOn(t *testing.T) {
-	s := &Source{options: Options{MaxBatchBytes: 1 << 20}, limits: Limits{}.withDefaults(1)}
+	s := &Source{options: Options{MaxBatchBytes: 1 << 20}, limits: Limits{}.withDefaults(&settings{backoff: 1})}
 	log := logOf(t, made{codec: "zstd", rows: []row{{offset: 0, value: []byte("a")}}}, made{base: 1, rows: []row{{offset: 1, value: []byte("b")}}})
 	open := func(p batch.Piece) *Reader {
 		r := newReader(t.Context(), s, []batch.Piece{p}, 1)

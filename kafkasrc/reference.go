@@ -6,15 +6,17 @@ import (
 	"strings"
 )
 
-// Reference is the table of client properties in Markdown, for the documentation: those that are understood, then those
-// that sluice decides itself.
+// Reference is the table of client properties in Markdown, for the documentation: those that are understood, then those that
+// are taken and change nothing, then those that sluice decides itself.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString("| property | value |\n|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		b.WriteString("| `" + name + "` | " + properties[name].doc + " |\n")
 	}
-	b.WriteString("| `sasl.*` | cannot be set: " + noSASL + " |\n")
+	for _, name := range slices.Sorted(maps.Keys(idle)) {
+		b.WriteString("| `" + name + "` | changes nothing: " + idle[name] + " |\n")
+	}
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		b.WriteString("| `" + name + "` | cannot be set: " + refused[name] + " |\n")
 	}

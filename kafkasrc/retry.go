@@ -30,7 +30,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // backoff is the pause before the retry with the given number, 0 being the first.
 func (l Limits) backoff(retry int) time.Duration {
-	return min(l.Backoff<<min(retry, 10), 10*l.Backoff)
+	return min(l.Backoff<<min(retry, 10), l.LongestBackoff)
 }
 
 // retry calls try until it succeeds, fails for good, or limit is over; then the last error tells why. A broker that was
@@ -69,6 +69,7 @@ func permanent(err error) bool {
 	return errors.As(err, &fault) || tlsRejected(err) ||
 		errors.Is(err, kerr.UnsupportedVersion) || errors.Is(err, kerr.InvalidRequest) ||
 		forbidden(err) || errors.Is(err, kerr.SaslAuthenticationFailed) ||
+		errors.Is(err, kerr.UnsupportedSaslMechanism) || errors.Is(err, kerr.IllegalSaslState) ||
 		errors.Is(err, kgo.ErrClientClosed)
 }
 

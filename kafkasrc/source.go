@@ -49,7 +49,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		options.MaxBatchBytes = defaultMaxBatchBytes
 	}
 	options.MaxBatchBytes = max(options.MaxBatchBytes, settings.fetchBytes)
-	s := &Source{options: options, settings: settings, limits: options.Limits.withDefaults(settings.backoff), dials: newDials()}
+	s := &Source{options: options, settings: settings, limits: options.Limits.withDefaults(&settings), dials: newDials()}
 	if s.pattern, err = options.Subscription.compile(); err != nil {
 		return nil, err
 	}

@@ -275,7 +275,7 @@ func TestOptionsReportAllFaultsAtOnce(t *testing.T) {
 	}
 	for _, want := range []string{
 		"bootstrap.server: is unknown to sluice; did you mean bootstrap.servers?", "bootstrap.servers: is required", "group.id: cannot be set",
-		"auto.offset.reset: cannot be set", "request.timeout.ms", "SASL is not supported", "isolation.level: want read_committed", "fetch.max.bytes",
+		"auto.offset.reset: cannot be set", "request.timeout.ms", "sasl.mechanism: is required with SASL", "isolation.level: want read_committed", "fetch.max.bytes",
 		`topic "or ders"`, "2 of subscribe", "(?=x)", "at most one", "fetch size -1",
 	} {
 		if !strings.Contains(err.Error(), want) {

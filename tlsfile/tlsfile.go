@@ -1,43 +1,43 @@
-// Package tlsfile makes the TLS configuration of a client from PEM: the certificates that it trusts, and its own
-// certificate and key. Brokers and schema registries name them by the same properties, those of Java's clients (KIP-651).
+// Package tlsfile makes the TLS configuration of a client: the certificates that it trusts, its own certificate and key, and
+// what it may negotiate. Certificates and keys are PEM (KIP-651), in files or in properties, or Java's stores, JKS and
+// PKCS12. Brokers and schema registries name all of it by the same properties, those of Java's clients.
 package tlsfile
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 )
 
-// Files is where certificates and keys come from: PEM, in files or in the properties themselves. The zero value trusts the
-// certificates of the system and shows none.
+// Files is where certificates and keys come from, and what may be negotiated. The zero value trusts the certificates of the
+// system, shows none, and negotiates TLS 1.2 or 1.3. Files are read by Config, so that one that was replaced counts with
+// the next run.
 type Files struct {
 	// Trust is a file of certificates to trust, TrustPEM the certificates themselves.
 	Trust, TrustPEM string
+	// TrustType is PEM, JKS or PKCS12, or empty: then the file's content tells. TrustPassword is what the file was sealed
+	// with; without it a JKS file is read unchecked, as Java does.
+	TrustType, TrustPassword string
 	// Key is a file that holds the private key and its certificate chain.
 	Key string
 	// ChainPEM and KeyPEM are certificate chain and key themselves.
 	ChainPEM, KeyPEM string
+	// KeyType is as TrustType. StorePassword opens the file Key, KeyPassword the private key in it, or the encrypted KeyPEM;
+	// where a store has no password of the key it is that of the store.
+	KeyType, StorePassword, KeyPassword string
 	// AnyHost turns the check of the server's host name off, as an empty ssl.endpoint.identification.algorithm does.
 	AnyHost bool
-}
-
-// CheckType is what is wrong with the type of a key or trust store; nil if it can be read.
-func CheckType(value string) error {
-	if value != "PEM" {
-		return errors.New("want PEM; keytool -exportcert -rfc and openssl pkcs12 turn JKS and PKCS12 into PEM")
-	}
-	return nil
+	// Protocols are the versions allowed, by Java's names, with commas; Ciphers are the suites, by the names of IANA.
+	Protocols, Ciphers string
 }
 
 // CheckHost sets AnyHost by the value of ssl.endpoint.identification.algorithm.
 func (f *Files) CheckHost(value string) error {
 	switch strings.ToLower(value) {
 	case "https":
+		f.AnyHost = false
 	case "":
 		f.AnyHost = true
 	default:
@@ -56,79 +56,104 @@ func (f Files) Config(property string) (*tls.Config, error) {
 	return c, nil
 }
 
+// ConfigBesideSystem is Config for a server that a public authority may have certified as well as one's own: it trusts
+// the certificates of the system besides those given.
+func (f Files) ConfigBesideSystem(property string) (*tls.Config, error) {
+	c, err := f.Config(property)
+	if err != nil || c.RootCAs == nil {
+		return c, err
+	}
+	trust, err := f.trusted()
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", property, err)
+	}
+	if pool, err := x509.SystemCertPool(); err == nil { // a system without any has nothing to add
+		addAll(pool, trust)
+		c.RootCAs = pool
+	}
+	return c, nil
+}
+
 func (f Files) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	trust, err := pemOf(f.Trust, f.TrustPEM, "ssl.truststore.location")
+	if err := f.negotiate(c); err != nil {
+		return nil, err
+	}
+	trust, err := f.trusted()
 	if err != nil {
 		return nil, err
 	}
 	if trust != nil {
 		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(trust) {
-			return nil, errors.New("ssl.truststore: it holds no PEM certificate")
-		}
+		addAll(c.RootCAs, trust)
 	}
 	if f.AnyHost {
 		verifyChainOnly(c)
 	}
-	return c, f.addKey(c)
+	c.Certificates, err = f.own()
+	return c, err
 }
 
-func (f Files) addKey(c *tls.Config) error {
-	both, err := pemOf(f.Key, "", "ssl.keystore.location")
-	if err != nil {
-		return err
+func addAll(pool *x509.CertPool, certs []*x509.Certificate) {
+	for _, cert := range certs {
+		pool.AddCert(cert)
 	}
-	chain, key := both, both
-	if both == nil {
-		chain, key = []byte(f.ChainPEM), []byte(f.KeyPEM)
-	}
-	if len(chain) == 0 && len(key) == 0 {
-		return nil
-	}
-	if bytes.Contains(key, []byte("ENCRYPTED")) {
-		return errors.New("ssl.keystore: the private key is encrypted, which cannot be read; decrypt it with openssl pkey")
-	}
-	pair, err := tls.X509KeyPair(chain, key)
-	if err != nil {
-		return errors.New("ssl.keystore: a PEM certificate chain and its private key are needed")
-	}
-	c.Certificates = []tls.Certificate{pair}
-	return nil
 }
 
-func pemOf(file, inline, name string) ([]byte, error) {
-	if file == "" {
-		if inline == "" {
-			return nil, nil
+// trusted is nil where nothing is given.
+func (f Files) trusted() ([]*x509.Certificate, error) {
+	const name = "ssl.truststore"
+	if f.Trust == "" && f.TrustPEM == "" {
+		return nil, nil
+	}
+	s := store{content: []byte(f.TrustPEM), kind: PEM}
+	if f.Trust != "" {
+		var err error
+		if s, err = readStore(f.Trust, f.TrustType); err != nil {
+			return nil, fmt.Errorf("%s.location: %w", name, err)
 		}
-		return []byte(inline), nil
 	}
-	content, err := readPEM(file)
+	if s.kind == PEM && f.TrustPassword != "" {
+		return nil, fmt.Errorf("%s.password: %s", name, noPassword)
+	}
+	certs, err := s.certificates(f.TrustPassword)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", within(name, f.Trust), err)
 	}
-	if block, _ := pem.Decode(content); block == nil {
-		return nil, fmt.Errorf("%s: %s is not PEM; keytool -exportcert -rfc and openssl pkcs12 turn JKS and PKCS12 into PEM", name, file)
-	}
-	return content, nil
+	return certs, nil
 }
 
-// largestPEM bounds a file of certificates: those of all public authorities together take a few hundred kilobytes.
-const largestPEM = 4 << 20
+const noPassword = "PEM has no password; that of an encrypted private key is ssl.key.password"
 
-// readPEM reads a regular file: a device or a pipe might never end.
-func readPEM(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", file)
-	case info.Size() > largestPEM:
-		return nil, fmt.Errorf("%s is larger than %d MiB", file, largestPEM>>20)
+// own are the certificates to show, none if none is given.
+func (f Files) own() ([]tls.Certificate, error) {
+	const name = "ssl.keystore"
+	if f.Key == "" && f.ChainPEM == "" && f.KeyPEM == "" {
+		return nil, nil
 	}
-	return os.ReadFile(file)
+	s := store{content: []byte(f.ChainPEM + "\n" + f.KeyPEM), kind: PEM}
+	if f.Key != "" {
+		var err error
+		if s, err = readStore(f.Key, f.KeyType); err != nil {
+			return nil, fmt.Errorf("%s.location: %w", name, err)
+		}
+	}
+	if s.kind == PEM && f.StorePassword != "" {
+		return nil, fmt.Errorf("%s.password: %s", name, noPassword)
+	}
+	pairs, err := s.pairs(f.StorePassword, f.KeyPassword)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", within(name, f.Key), err)
+	}
+	return pairs, nil
+}
+
+// within names a store by its file if it has one.
+func within(name, file string) string {
+	if file == "" {
+		return name
+	}
+	return name + ".location " + file
 }
 
 // verifyChainOnly checks the certificate chain but not that it names the host.

@@ -77,13 +77,18 @@ var properties = map[string]property{
 	"bearer.auth.scope":                     {set: text(func(s *settings) *string { return &s.oauth.scope }), doc: "the scopes to ask for, separated by spaces"},
 	"bearer.auth.logical.cluster":           {set: header(clusterHeader), doc: "the registry within Confluent Cloud, `lsrc-…`: the header `target-sr-cluster`"},
 	"bearer.auth.identity.pool.id":          {set: header(poolHeader), doc: "the identity pool of Confluent Cloud, `pool-…`: the header `Confluent-Identity-Pool-Id`"},
-	"ssl.truststore.type":                   {set: setPEM, doc: "`PEM`"},
-	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.Trust }), doc: "a PEM file with the certificates to trust; those of the system if it is not given"},
+	"ssl.truststore.type":                   {set: checked(func(s *settings) *string { return &s.files.TrustType }, tlsfile.CheckType), doc: "`PEM`, `JKS` or `PKCS12`; if it is not given the file tells"},
+	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.Trust }), doc: "a file with the certificates to trust, PEM or made by keytool; those of the system if it is not given"},
+	"ssl.truststore.password":               {set: text(func(s *settings) *string { return &s.files.TrustPassword }), doc: "its password, for JKS and PKCS12; a secret"},
 	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.TrustPEM }), doc: "the certificates themselves, in PEM"},
-	"ssl.keystore.type":                     {set: setPEM, doc: "`PEM`"},
-	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.Key }), doc: "a PEM file with this client's certificate chain and its private key, not encrypted"},
+	"ssl.keystore.type":                     {set: checked(func(s *settings) *string { return &s.files.KeyType }, tlsfile.CheckType), doc: "`PEM`, `JKS` or `PKCS12`; if it is not given the file tells"},
+	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.Key }), doc: "a file with this client's private key and its certificate chain"},
+	"ssl.keystore.password":                 {set: text(func(s *settings) *string { return &s.files.StorePassword }), doc: "its password, for JKS and PKCS12; a secret"},
+	"ssl.key.password":                      {set: text(func(s *settings) *string { return &s.files.KeyPassword }), doc: "the password of the private key, in PEM or JKS; that of the JKS file if it is not given; a secret"},
 	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.ChainPEM }), doc: "the certificate chain itself, in PEM"},
-	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.KeyPEM }), doc: "the private key itself, in PEM; a secret"},
+	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.KeyPEM }), doc: "the private key itself, in PEM (PKCS#8, encrypted or not); a secret"},
+	"ssl.enabled.protocols":                 {set: checked(func(s *settings) *string { return &s.files.Protocols }, tlsfile.CheckProtocols), doc: "`TLSv1.2`, `TLSv1.3`, or both, which is the default"},
+	"ssl.cipher.suites":                     {set: checked(func(s *settings) *string { return &s.files.Ciphers }, tlsfile.CheckCiphers), doc: "the suites that may be used. Those of TLS 1.3 count together: with none of them that version is off"},
 	"ssl.endpoint.identification.algorithm": {set: setEndpointCheck, doc: "`https`, which is the default; an empty text turns the check of the host name off"},
 	"proxy.host":                            {set: text(func(s *settings) *string { return &s.proxyHost }), doc: "the host of an HTTP proxy; otherwise the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY say"},
 	"proxy.port":                            {set: number(func(s *settings) *int { return &s.proxyPort }, 1, 65535), doc: "its port"},
@@ -106,9 +111,6 @@ var refused = map[string]string{
 	"ssl.ca.location":          "here it is called ssl.truststore.location",
 	"ssl.certificate.location": "ssl.keystore.location has certificate and key in one file",
 	"ssl.key.location":         "ssl.keystore.location has certificate and key in one file",
-	"ssl.key.password":         "keys that are encrypted cannot be read: decrypt it with openssl pkey",
-	"ssl.truststore.password":  "PEM files have no password",
-	"ssl.keystore.password":    "PEM files have no password",
 }
 
 // PropertyFault is what is wrong with one property.
@@ -346,6 +348,12 @@ func setUserInfo(s *settings, value string) error {
 	return nil
 }
 
-func setPEM(_ *settings, value string) error { return tlsfile.CheckType(value) }
+// checked is a text that is held to something.
+func checked(field func(*settings) *string, check func(string) error) func(*settings, string) error {
+	return func(s *settings, value string) error {
+		*field(s) = value
+		return check(value)
+	}
+}
 
 func setEndpointCheck(s *settings, value string) error { return s.files.CheckHost(value) }

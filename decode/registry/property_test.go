@@ -34,7 +34,7 @@ func TestPropertiesAreCheckedByName(t *testing.T) {
 		{at("http://r", "basic.auth.user.info", ""), "basic.auth.user.info", "want name:password", ""},
 		{at("http://r", "bearer.auth.token", ""), "bearer.auth.token", "want the token alone", ""},
 		{at("http://r", "bearer.auth.token", "Bearer "+secret), "bearer.auth.token", "want the token alone", ""},
-		{at("http://r", "ssl.truststore.type", "JKS"), "ssl.truststore.type", "want PEM", ""},
+		{at("http://r", "ssl.truststore.type", "JCEKS"), "ssl.truststore.type", "want PEM, JKS or PKCS12", ""},
 		{at("https://r", "ssl.endpoint.identification.algorithm", "none"), "ssl.endpoint.identification.algorithm", "want https, or an empty text", ""},
 		{at("https://r", "ssl.truststore.location", ""), "ssl.truststore.location", "not empty", ""},
 		{at("http://r", "max.retries", "-1"), "max.retries", "between 0 and 100", ""},

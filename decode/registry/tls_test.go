@@ -159,11 +159,11 @@ func TestFilesThatCannotBeUsedAreTold(t *testing.T) {
 	}{
 		{"ssl.truststore.location", "/no/such/file", "no such file"},
 		{"ssl.truststore.location", t.TempDir(), "is no regular file"},
-		{"ssl.truststore.location", written(t, "secret text"), "is not PEM; keytool"},
+		{"ssl.truststore.location", written(t, "secret text"), "is neither PEM nor JKS nor PKCS12"},
 		{"ssl.truststore.location", written(t, key), "holds no PEM certificate"},
 		{"ssl.keystore.location", written(t, key), "a PEM certificate chain and its private key are needed"},
 		{"ssl.keystore.location", written(t, text[:strings.Index(text, "-----BEGIN PRIVATE")]+key), "a PEM certificate chain and its private key are needed"},
-		{"ssl.keystore.location", written(t, strings.ReplaceAll(text, "PRIVATE", "ENCRYPTED PRIVATE")), "decrypt it with openssl pkey"},
+		{"ssl.keystore.location", written(t, strings.ReplaceAll(text, "PRIVATE", "ENCRYPTED PRIVATE")), "set ssl.key.password"},
 		{"ssl.keystore.key", key, "a PEM certificate chain and its private key are needed"},
 	} {
 		_, err := New(Options{Properties: at("https://r", c.name, c.value)})
