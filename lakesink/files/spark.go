@@ -187,7 +187,7 @@ var ownName = regexp.MustCompile(`^part-\d+-\d+-\d+-[0-9a-f-]{36}\.zstd\.parquet
 func (f *Folder) wentOn(log string, newest *Manifest) error {
 	return &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("%s%s in %s is of a batch after %d, the newest of query %s here: Spark has gone on writing there", sparkFolder, log, f.options.Location, newest.Batch, newest.Query),
-		Hint:    "stop the Spark query; give this one another folder with sink.parquet.path, and --lost-rows accept once, to go on where Spark stopped (docs/from-spark.md)"}
+		Hint:    "stop the Spark query, and begin a new one of sluice's with another name, checkpoint and sink.parquet.path, whose startingOffsets are the last line of the newest offsets/<N> in the checkpoint (docs/from-spark.md)"}
 }
 
 // caughtUp says whether the folder has a batch by now.
