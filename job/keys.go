@@ -126,14 +126,14 @@ var keys = []*Key{
 	key(failOnLossPath, func(j *Job) *bool { return &j.Source.FailOnDataLoss }, truth, Key{
 		Class: Free, Default: "true", Flag: "fail-on-data-loss",
 		Brief: "End the run where records are gone from Kafka that were not read; with =false go on without them and record them as lost",
-		Doc: "Whether a run ends (exit code 12, before anything is written) where Kafka does not have any more what the query would read next. With `false` it goes on without those records, in all four ways that stand below, " +
+		Doc: "Whether a run ends (exit code 12, before anything is written) where Kafka does not have any more what the query would read next. With `false` it goes on without those records, whatever the cause, " +
 			"and records what was lost: in the log, the batch's report, the run's summary, the snapshot and the table's ledger. Unlike with Spark nothing is ever read twice or skipped without a word."}),
 	lossKey(batch.Retention, func(j *Job) *string { return &j.Source.OnDataLoss.Retention },
 		"Records that retention or `kafka-delete-records` removed before they were read. `skip` goes on where the log starts now; the skipped offsets are in the plan and counted exactly."),
 	lossKey(batch.Recreated, func(j *Job) *string { return &j.Source.OnDataLoss.Recreated },
 		"A topic that was deleted and created again, which its id tells however many records it has. `restart` reads the new one from its start; what was not read of the old one is lost."),
 	lossKey(batch.Diverged, func(j *Job) *string { return &j.Source.OnDataLoss.Diverged },
-		"A log that was cut below what was read of it, as after an unclean leader election. `continue` goes on where it was cut, so that offsets from there on are in the table twice, for other records."),
+		"A log that was cut short of what was read of it, as after an unclean leader election. `continue` goes on where it was cut, so that offsets from there on are in the table twice, for other records."),
 	lossKey(batch.Missing, func(j *Job) *string { return &j.Source.OnDataLoss.Missing },
 		"Partitions, or topics, that are gone. `drop` goes on without them. Should one come back as the same topic, it is read on from where it was; as another one, `recreated` decides."),
 
