@@ -32,8 +32,8 @@ func login(module, user, password string) string {
 	return fmt.Sprintf("%s required username=%q password=%q;", module, user, password)
 }
 
-// orders is a topic with three records that the reader may read.
-func orders(t *testing.T, b rig.Secured) (string, []*kgo.Record) {
+// securedOrders is a topic with three records that the reader may read.
+func securedOrders(t *testing.T, b rig.Secured) (string, []*kgo.Record) {
 	t.Helper()
 	topic := b.CreateTopic(t, 1, nil)
 	b.Allow(t, rig.Reader, topic, kadm.OpRead, kadm.OpDescribe)
@@ -64,7 +64,7 @@ func tokenEndpoint(t *testing.T, give func() string) (url string, asked *atomic.
 // Every way in of a real broker, as Java's clients configure it.
 func TestRealBrokersLetInWhoProvesWhoItIs(t *testing.T) {
 	b := rig.SecuredKafka(t)
-	topic, records := orders(t, b)
+	topic, records := securedOrders(t, b)
 	signed, _ := tokenEndpoint(t, func() string { return b.Token(t, rig.Reader, time.Hour) })
 	unsigned, _ := tokenEndpoint(t, func() string { return b.UnsignedToken(t, rig.Reader, time.Hour) })
 	tokenFile := filepath.Join(t.TempDir(), "token")
@@ -149,7 +149,7 @@ func alsoOfAnotherClient(t *testing.T, properties map[string]string, topic strin
 
 func TestRealBrokersSayWhyTheyLetNobodyIn(t *testing.T) {
 	b := rig.SecuredKafka(t)
-	topic, _ := orders(t, b)
+	topic, _ := securedOrders(t, b)
 	tooEarly, _ := tokenEndpoint(t, func() string { return b.Token(t, rig.Reader, -time.Minute) })
 	down := refusing(t)
 	ca := map[string]string{"ssl.truststore.location": b.Secret(t, "ca.pem")}
