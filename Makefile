@@ -3,7 +3,7 @@
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # What the race detector can bear in minutes: the packages that share memory between goroutines. cmd is left out: its tests
 # are whole runs and child processes, which take many minutes under the detector, of code that the packages below it test.
-raced := ./offsets ./batch ./columns ./objectstore/... ./checkpoint ./kafkasrc ./kafkasink ./runner ./progress ./job ./decode ./decode/registry ./lakesink ./lakesink/files ./lakesink/restcatalog ./verify
+raced := ./offsets ./batch ./columns ./objectstore/... ./checkpoint ./kafkaauth ./kafkasrc ./kafkasink ./runner ./progress ./job ./decode ./decode/registry ./lakesink ./lakesink/files ./lakesink/restcatalog ./lakesink/spill ./verify
 # Tests that take minutes under it and share nothing: hundreds of commits one after the other, random histories, every kind of
 # rival, megabytes of rows through every encoder, and the sweeps over real tables and folders and over two of them (those over a fake one are raced).
 unraced := ^(TestTheCostOfACommitStaysFlat|TestRandomHistoriesAreProvedAndEveryMutationIsFound|Test.*(Iceberg|DeadLetters|Alters|Grows|Folder|Partitioned|Agree).*(Struck|Stalls|Notices?).*|TestThe(Sweep|Stalls).*Folder.*|TestARunOnABranchStruck.*|TestEveryRivalAtEveryMoment|TestFilesAreTheSame.*|TestTheMemoryBounds.*)$$
