@@ -142,6 +142,7 @@ func (row *lossCase) check(t *testing.T, p *pipeline, topic string, option []str
 	p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "lost", row.lost, "duplicates", 0, "missing", 0, "unexpected", 0)
 	p.do(t, "verify").wants(0).has("verify", "ok", true)
 	p.run(t).has("summary", "batches", 0)
+	p.do(t, "status").wants(0).has("status", "lag", 0)
 	summary := p.table(t).CurrentSnapshot().Summary.Properties
 	if summary["sluice.lost"] == "" || !strings.Contains(summary["sluice.losses"], topic+"-0") {
 		t.Errorf("the snapshot says %q and %q of what was lost", summary["sluice.lost"], summary["sluice.losses"])

@@ -189,7 +189,8 @@ func (l *pipeline) lastProgress(ctx context.Context, log *batch.LogState) (*prog
 }
 
 // partitions lists where the batches in the table end, beside the live ends, and sums the lag. What is not known of one
-// partition is not known of the sum: nobody shall take records that are gone for a query that has caught up.
+// partition is not known of the sum: nobody shall take records that are gone for a query that has caught up. Partitions that
+// the job has gone on without are no part of it.
 func partitions(s *progress.Status, o *runner.Outlook) {
 	landed, known := o.Landed()
 	all, lost := landed.Clone(), o.Lost(landed)
@@ -207,9 +208,12 @@ func partitions(s *progress.Status, o *runner.Outlook) {
 		if there && known && !lost[tp] {
 			row.Lag = max(0, b.End-max(all[tp], b.Start))
 		}
-		if s.Partitions = append(s.Partitions, row); row.Lag < 0 || s.Lag < 0 {
+		s.Partitions = append(s.Partitions, row)
+		switch {
+		case !there && o.GoneOnWithout(tp):
+		case row.Lag < 0 || s.Lag < 0:
 			s.Lag = -1
-		} else {
+		default:
 			s.Lag += row.Lag
 		}
 	}

@@ -63,13 +63,16 @@ func holdsSecret(path string) bool {
 	return slices.ContainsFunc(settingNames.FindAllStringSubmatch(path, -1), func(m []string) bool { return SecretName(m[1]) })
 }
 
-// Redact is a value fit for logs and terminals: all of it is hidden if the name is that of a secret, else the
-// credentials inside URLs and name=value pairs are.
+// privateKey is in the text of a PEM key of whatever kind: some are kept in one text with their certificates.
+const privateKey = "PRIVATE KEY"
+
+// Redact is a value fit for logs and terminals: all of it is hidden if the name is that of a secret or a private key is in it,
+// else the credentials inside URLs and name=value pairs are.
 func Redact(name, value string) string {
 	if value == "" {
 		return value
 	}
-	if SecretName(name) {
+	if SecretName(name) || strings.Contains(value, privateKey) {
 		return redacted
 	}
 	value = userInfo.ReplaceAllString(value, "$1:"+redacted+"@")

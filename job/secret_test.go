@@ -26,6 +26,8 @@ func TestRedactHidesWhatIsSecretAndLeavesTheRest(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"sasl.password", "hunter2", "(redacted)"},
 		{"sasl.password", "", ""},
+		{"ssl.keystore.certificate.chain", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----\n", "(redacted)"},
+		{"ssl.truststore.certificates", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"},
 		{"uri", "https://etl:hunter2@catalog/v1", "https://etl:(redacted)@catalog/v1"},
 		{"uri", "https://:hunter2@catalog/v1", "https://:(redacted)@catalog/v1"},
 		{"uri", "postgres://etl:hunter/2@db/catalog", "postgres://etl:(redacted)@db/catalog"},

@@ -38,6 +38,8 @@ type fetcher struct {
 	byName bool
 	// cuts are where logs were found to be cut.
 	cuts map[offsets.TopicPartition]cutAt
+	// gone are topics that were waited for and did not come back.
+	gone map[string]bool
 	read int64
 }
 
@@ -55,6 +57,7 @@ func newFetcher(s *Source, level int8) *fetcher {
 		follower: map[offsets.TopicPartition]int32{},
 		refused:  map[offsets.TopicPartition]bool{},
 		cuts:     map[offsets.TopicPartition]cutAt{},
+		gone:     map[string]bool{},
 	}
 }
 
@@ -80,13 +83,17 @@ func (e *emptyAnswer) Error() string {
 }
 
 // unlisted is a topic or partition that metadata does not have. A broker that does not know one may just be behind.
-type unlisted struct{ error }
+type unlisted struct {
+	error
+	// topic is the name where all of the topic is not there.
+	topic string
+}
 
 func (u *unlisted) Unwrap() error { return u.error }
 
-func unlistedIf(is bool, err error) error {
+func unlistedIf(is bool, topic string, err error) error {
 	if is {
-		return &unlisted{err}
+		return &unlisted{err, topic}
 	}
 	return err
 }
@@ -112,13 +119,19 @@ func (f *fetcher) fetch(ctx context.Context, piece batch.Piece, offset int64) (a
 		}
 		var never *neverReached
 		waited := time.Since(began)
-		if waited >= f.source.limits.NoProgress || errors.As(err, &never) && waited >= f.source.limits.Connect {
+		if waited >= f.source.limits.NoProgress || n >= f.source.limits.Repeats && f.knownGone(err) || errors.As(err, &never) && waited >= f.source.limits.Connect {
 			return answer{}, f.stuck(try, waited, err)
 		}
 		if err := pause(ctx, f.source.limits.backoff(n)); err != nil {
 			return answer{}, err
 		}
 	}
+}
+
+// knownGone says that the error is of a topic that was waited for in vain before: one patience is enough for all its partitions.
+func (f *fetcher) knownGone(err error) bool {
+	var gone *unlisted
+	return errors.As(err, &gone) && f.gone[gone.topic]
 }
 
 // give adds to an error that is final where reading stood, unless it is a fault, which does.
@@ -134,6 +147,7 @@ func (f *fetcher) give(try *attempt, err error) error {
 func (f *fetcher) stuck(try *attempt, waited time.Duration, err error) error {
 	var gone *unlisted
 	if errors.As(err, &gone) {
+		f.gone[gone.topic] = gone.topic != ""
 		rest := offsets.Range{TopicPartition: try.tp, From: try.offset, Until: try.piece.Until}
 		return lost(rest, Missing, fmt.Sprintf("read %s at %d: %v", try.piece.Range(), try.offset, err),
 			"The topic or partition was deleted with records that are planned and not yet read.")
@@ -160,7 +174,7 @@ func (f *fetcher) once(ctx context.Context, try *attempt) (answer, error) {
 	at, err := t.leaderOf(try.tp)
 	if err != nil {
 		try.stale = t.asked
-		return answer{}, unlistedIf(absent(err), err)
+		return answer{}, unlistedIf(absent(err), "", err)
 	}
 	if cut, err := f.cutOf(ctx, try, at.epoch); err != nil || cut < try.piece.Until {
 		return answer{}, cmp.Or(err, wasCut(try, cut))
@@ -206,7 +220,7 @@ func (f *fetcher) locate(ctx context.Context, try *attempt) (*topic, error) {
 		if errors.Is(t.err, kerr.TopicAuthorizationFailed) {
 			return nil, notAllowed("Describe", name)
 		}
-		return nil, unlistedIf(absent(t.err), fmt.Errorf("topic %s: %w", name, t.err))
+		return nil, unlistedIf(absent(t.err), name, fmt.Errorf("topic %s: %w", name, t.err))
 	}
 	return t, f.sameTopic(try.piece, t, try.offset)
 }

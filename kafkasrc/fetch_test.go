@@ -160,6 +160,25 @@ func TestATopicThatIsGoneIsLossInTime(t *testing.T) { // https://github.com/twmb
 	wantLoss(t, err, Missing, "orders", 3, 10)
 }
 
+// With a hundred partitions the patience for each would be hours.
+func TestATopicThatIsGoneIsWaitedForOnce(t *testing.T) {
+	b := tenOrders(t)
+	options := b.options(topics("orders"))
+	options.Limits.NoProgress = 20 * time.Millisecond
+	s := mustOpen(t, options)
+	first, second := b.piece(t, "orders", 0, 3, 10), b.piece(t, "orders", 0, 0, 5)
+	second.Partition = 1
+	if _, err := b.admin.DeleteTopic(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	f := newFetcher(s, 0)
+	_, err := f.fetch(t.Context(), first, 3)
+	wantFault(t, err, batch.DataLoss, "orders-0")
+	s.limits.NoProgress = 24 * time.Hour
+	_, err = f.fetch(t.Context(), second, 0)
+	wantFault(t, err, batch.DataLoss, "orders-1")
+}
+
 func TestAPartitionThatIsGoneIsLossInTime(t *testing.T) { // https://github.com/apache/spark/pull/38911
 	b := tenOrders(t)
 	options := b.options(topics("orders"))

@@ -27,7 +27,7 @@ type Status struct {
 	TableUUID     string            `json:"tableUuid"`
 	TableLocation string            `json:"tableLocation"`
 	Partitions    []StatusPartition `json:"partitions"`
-	// Lag sums the partitions; -1 if it is not known of each.
+	// Lag sums the partitions but those that the job has gone on without (onDataLoss.missing); -1 if it is not known of each.
 	Lag int64 `json:"lag"`
 	// Blocked is the number of offsets that open transactions hold back.
 	Blocked int64 `json:"blocked"`

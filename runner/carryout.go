@@ -19,6 +19,8 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	left := int64(-1)
 	if !replayed {
 		left = lag(plan.End, r.view)
+	} else if len(plan.Losses) > 0 {
+		r.Reporter.Warning("records are gone from Kafka, and the batch was planned without them, as the job said", "batch", plan.Batch, "offsets", batch.LostOffsets(plan.Losses), "lost", named(plan.Losses))
 	}
 	r.Reporter.Planned(plan.Batch, plan.Offsets(), left, replayed)
 	watch.lap("walCommit")

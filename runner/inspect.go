@@ -119,6 +119,15 @@ func (o *Outlook) Landed() (end offsets.Offsets, known bool) {
 	return nil, false
 }
 
+// GoneOnWithout says that the newest plan leaves the partition out, since Kafka did not have it and the job accepts that.
+func (o *Outlook) GoneOnWithout(tp offsets.TopicPartition) bool {
+	if o.Log.Plan == nil {
+		return false
+	}
+	_, absent := o.Log.Plan.Absent[tp]
+	return absent
+}
+
 // Lost says of which partitions the log does not have any more what comes after landed, or is another one: how far
 // behind the query is there, nobody can tell.
 func (o *Outlook) Lost(landed offsets.Offsets) map[offsets.TopicPartition]bool {

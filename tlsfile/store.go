@@ -44,6 +44,9 @@ const largestStore = 4 << 20
 // readStore reads a regular file: a device or a pipe might never end. As with Java's own key stores, JKS and PKCS12 stand
 // for each other: the content tells.
 func readStore(file, want string) (store, error) {
+	if strings.Contains(file, "-----BEGIN ") {
+		return store{}, errors.New("is PEM text and no path; the text itself goes into ssl.truststore.certificates, or into ssl.keystore.certificate.chain and ssl.keystore.key")
+	}
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:

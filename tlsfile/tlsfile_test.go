@@ -164,6 +164,8 @@ func TestWhatCannotBeUsedIsToldWithItsPropertyAndWithoutItsContent(t *testing.T)
 		{Files{Key: stored("client.pem"), StorePassword: "secret"}, "ssl.keystore.password: PEM has no password"},
 		{Files{Key: stored("client.pem")}, "the private key is encrypted: set ssl.key.password"},
 		{Files{Key: stored("client.pem"), KeyPassword: "secret"}, "ssl.key.password does not fit the private key"},
+		{Files{Key: key}, "client property ssl.keystore.location: is PEM text and no path"},
+		{Files{Trust: "/jobs/" + key}, "client property ssl.truststore.location: is PEM text and no path"},
 		{Files{Key: written(t, key)}, "a PEM certificate chain and its private key are needed"},
 		{Files{KeyPEM: key}, "client property ssl.keystore: a PEM certificate chain and its private key are needed"},
 		{Files{ChainPEM: key}, "a PEM certificate chain and its private key are needed"},
