@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 
 	"sluice/batch"
 	"sluice/offsets"
@@ -80,6 +81,8 @@ func (r *run) foresee(ctx context.Context, o *Outlook) error {
 	if err != nil {
 		return err
 	}
+	replayed := r.judged
+	defer func() { r.judged = together(replayed, r.judged) }()
 	r.enter(next)
 	if o.Action = next.action; o.Action == Replay {
 		o.Replay = r.entries.Plan
@@ -97,6 +100,17 @@ func (r *run) foresee(ctx context.Context, o *Outlook) error {
 		o.Batches = (o.Remaining + limit - 1) / limit
 	}
 	return nil
+}
+
+// together is what is lost of a batch that is to be replayed, and then what is lost of other partitions after it.
+func together(replayed, after []Judged) []Judged {
+	all := slices.Clone(replayed)
+	for _, j := range after {
+		if !slices.ContainsFunc(replayed, func(r Judged) bool { return r.Range().TopicPartition == j.Range().TopicPartition }) {
+			all = append(all, j)
+		}
+	}
+	return all
 }
 
 // Landed is where the batches that are in the table end: its own word if it has one, else the checkpoint's. known is

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,6 +85,24 @@ func (w *world) wantEachOrLost(lost int64) error {
 	return nil
 }
 
+// wantForeseen checks that a look ahead names what was removed of a batch that is to be replayed.
+func (w *world) wantForeseen(t *testing.T, more bool) {
+	t.Helper()
+	q, _ := w.query(open(), none)
+	o, err := q.Inspect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tp := offsets.TopicPartition{Topic: "t", Partition: 0}
+	if o.Replay == nil || !more || o.Replay.ReadFrom()[tp] >= 5 {
+		return
+	}
+	want := batch.Loss{Topic: "t", Partition: 0, From: o.Replay.ReadFrom()[tp], Until: 5, Cause: batch.Retention}
+	if !slices.ContainsFunc(o.Losses, func(j runner.Judged) bool { j.TopicID = ""; return j.Accepted && j.Loss == want }) {
+		t.Errorf("got %+v ahead, want %+v among it", o.Losses, want)
+	}
+}
+
 // A batch with an accepted loss that is struck anywhere is finished exactly; where more is lost before it is finished, that is
 // counted too, once.
 func TestARunWithAcceptedLossesStruckAnywhereIsExact(t *testing.T) {
@@ -104,6 +123,7 @@ func TestARunWithAcceptedLossesStruckAnywhereIsExact(t *testing.T) {
 						w.arrive()
 					}
 					before, _ := w.lostByLedger(t)
+					w.wantForeseen(t, more)
 					q, said := w.query(open(), none)
 					if s, err := q.Run(t.Context()); err != nil || !s.CaughtUp {
 						t.Errorf("%q %s: the clean run: %+v, %v", g.struck, how, s, err)
