@@ -8,7 +8,7 @@ import (
 )
 
 // properties holds all that is understood, by its Java name. A new one is a line here.
-var properties = map[string]property{
+var properties = withTLS(map[string]property{
 	"bootstrap.servers":         {set: setSeeds, doc: "`host:port`, several separated by commas"},
 	"client.id":                 {set: text(func(s *settings) *string { return &s.clientID }), doc: "the name that brokers log, and quotas go by; `sluice` if it is not given"},
 	"client.rack":               {set: text(func(s *settings) *string { return &s.rack }), doc: "the rack of this machine: records come from a replica in it where there is one (KIP-392)"},
@@ -33,20 +33,6 @@ var properties = map[string]property{
 	"check.crcs":                             {set: only("true", "a record batch with a wrong checksum is never read"), doc: "`true`: checksums are always checked"},
 	"exclude.internal.topics":                {set: only("true", "a pattern never matches Kafka's own topics"), doc: "`true`: a pattern never matches Kafka's own topics"},
 
-	"ssl.truststore.type":                   {set: checked(func(s *settings) *string { return &s.files.TrustType }, tlsfile.CheckType), doc: "`PEM`, `JKS` or `PKCS12`; if it is not given the file tells"},
-	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.Trust }), doc: "a file with the certificates to trust, PEM or made by keytool; those of the system if it is not given"},
-	"ssl.truststore.password":               {set: text(func(s *settings) *string { return &s.files.TrustPassword }), doc: "its password, for JKS and PKCS12; a secret"},
-	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.TrustPEM }), doc: "the certificates themselves, in PEM"},
-	"ssl.keystore.type":                     {set: checked(func(s *settings) *string { return &s.files.KeyType }, tlsfile.CheckType), doc: "`PEM`, `JKS` or `PKCS12`; if it is not given the file tells"},
-	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.Key }), doc: "a file with this client's private key and its certificate chain"},
-	"ssl.keystore.password":                 {set: text(func(s *settings) *string { return &s.files.StorePassword }), doc: "its password, for JKS and PKCS12; a secret"},
-	"ssl.key.password":                      {set: text(func(s *settings) *string { return &s.files.KeyPassword }), doc: "the password of the private key, in PEM or JKS; that of the JKS file if it is not given; a secret"},
-	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.ChainPEM }), doc: "the certificate chain itself, in PEM"},
-	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.KeyPEM }), doc: "the private key itself, in PEM (PKCS#8, encrypted or not); a secret"},
-	"ssl.endpoint.identification.algorithm": {set: setEndpointCheck, doc: "`https`, which is the default; an empty text turns the check of the host name off"},
-	"ssl.enabled.protocols":                 {set: checked(func(s *settings) *string { return &s.files.Protocols }, tlsfile.CheckProtocols), doc: "`TLSv1.2`, `TLSv1.3`, or both, which is the default"},
-	"ssl.cipher.suites":                     {set: checked(func(s *settings) *string { return &s.files.Ciphers }, tlsfile.CheckCiphers), doc: "the suites that may be used. Those of TLS 1.3 count together: with none of them that version is off"},
-
 	"sasl.mechanism":   {set: checked(func(s *settings) *string { return &s.login.Mechanism }, kafkaauth.CheckMechanism), doc: "`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER` or `AWS_MSK_IAM`"},
 	"sasl.jaas.config": {set: text(func(s *settings) *string { return &s.login.JAAS }), doc: "the mechanism's login module with its options, as Java's clients have it; a secret"},
 	"sasl.username":    {set: text(func(s *settings) *string { return &s.login.Username }), doc: "in place of `sasl.jaas.config`, for PLAIN and SCRAM"},
@@ -67,6 +53,14 @@ var properties = map[string]property{
 	"sasl.login.refresh.buffer.seconds":                 {set: seconds(func(s *settings) **time.Duration { return &s.login.OAuth.Refresh.Buffer }, 3600), doc: "how long before its end it is replaced at the latest; 300"},
 	"sasl.login.callback.handler.class":                 {set: oneOf("want none", "OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler"), doc: "Kafka's own, whose work sluice does itself"},
 	"sasl.client.callback.handler.class":                {set: oneOf("want none", "software.amazon.msk.auth.iam.IAMClientCallbackHandler", "OAuthBearerSaslClientCallbackHandler"), doc: "that of AWS_MSK_IAM and Kafka's own, whose work sluice does itself"},
+})
+
+// withTLS adds the properties of TLS.
+func withTLS(properties map[string]property) map[string]property {
+	for name, p := range tlsfile.Properties {
+		properties[name] = property{set: func(s *settings, value string) error { return p.Set(&s.files, value) }, doc: p.Doc}
+	}
+	return properties
 }
 
 // idle holds the properties that are taken and change nothing, with the reason: what a Java client needs them for is not

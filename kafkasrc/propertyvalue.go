@@ -93,8 +93,6 @@ func setFetchBytes(s *settings, value string) error {
 	return nil
 }
 
-func setEndpointCheck(s *settings, value string) error { return s.files.CheckHost(value) }
-
 // checked is a text that is held to something.
 func checked(field func(*settings) *string, check func(string) error) func(*settings, string) error {
 	return func(s *settings, value string) error {

@@ -235,3 +235,17 @@ func TestWhatMayBeNegotiatedIsWhatIsNamed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestAPropertyOfTLSIsNotEmptyButTheCheckOfHosts(t *testing.T) {
+	for name, p := range Properties {
+		var f Files
+		err := p.Set(&f, "")
+		if name == "ssl.endpoint.identification.algorithm" {
+			if err != nil || !f.AnyHost {
+				t.Errorf("%s: got %v and %+v, want no check", name, err, f)
+			}
+		} else if err == nil || f != (Files{}) {
+			t.Errorf("%s: got %v and %+v, want an error and nothing set", name, err, f)
+		}
+	}
+}

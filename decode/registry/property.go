@@ -64,39 +64,34 @@ const (
 const urlName = prefix + "url"
 
 // properties holds all that is understood, by Confluent's name. A new one is a line here.
-var properties = map[string]property{
+var properties = withTLS(map[string]property{
 	"url":                           {set: setURLs, doc: "`https://host:port`, several separated by commas: if one does not answer, the next is asked. The address of a context ends in `/contexts/NAME`, that of Apicurio in `/apis/ccompat/v7`"},
 	"basic.auth.credentials.source": {set: word(func(s *settings) *string { return &s.basicSource }, "USER_INFO", "URL"), doc: "`USER_INFO`, which is the default with `basic.auth.user.info`; not `URL`, since a job's URL has no name and password in it"},
 	"basic.auth.user.info":          {set: setUserInfo, doc: "`name:password`; a secret"},
 	"bearer.auth.credentials.source": {set: word(func(s *settings) *string { return &s.bearerSource }, "STATIC_TOKEN", "OAUTHBEARER"),
 		doc: "`STATIC_TOKEN`, which is the default with `bearer.auth.token`, or `OAUTHBEARER`, the default with `bearer.auth.issuer.endpoint.url`"},
-	"bearer.auth.token":                     {set: setToken, doc: "the token itself; a secret"},
-	"bearer.auth.issuer.endpoint.url":       {set: setIssuer, doc: "where tokens are asked for, by OAuth 2's client credentials"},
-	"bearer.auth.client.id":                 {set: text(func(s *settings) *string { return &s.oauth.id }), doc: "the client's id there"},
-	"bearer.auth.client.secret":             {set: text(func(s *settings) *string { return &s.oauth.secret }), doc: "the client's secret there"},
-	"bearer.auth.scope":                     {set: text(func(s *settings) *string { return &s.oauth.scope }), doc: "the scopes to ask for, separated by spaces"},
-	"bearer.auth.logical.cluster":           {set: header(clusterHeader), doc: "the registry within Confluent Cloud, `lsrc-…`: the header `target-sr-cluster`"},
-	"bearer.auth.identity.pool.id":          {set: header(poolHeader), doc: "the identity pool of Confluent Cloud, `pool-…`: the header `Confluent-Identity-Pool-Id`"},
-	"ssl.truststore.type":                   {set: checked(func(s *settings) *string { return &s.files.TrustType }, tlsfile.CheckType), doc: "`PEM`, `JKS` or `PKCS12`; if it is not given the file tells"},
-	"ssl.truststore.location":               {set: text(func(s *settings) *string { return &s.files.Trust }), doc: "a file with the certificates to trust, PEM or made by keytool; those of the system if it is not given"},
-	"ssl.truststore.password":               {set: text(func(s *settings) *string { return &s.files.TrustPassword }), doc: "its password, for JKS and PKCS12; a secret"},
-	"ssl.truststore.certificates":           {set: text(func(s *settings) *string { return &s.files.TrustPEM }), doc: "the certificates themselves, in PEM"},
-	"ssl.keystore.type":                     {set: checked(func(s *settings) *string { return &s.files.KeyType }, tlsfile.CheckType), doc: "`PEM`, `JKS` or `PKCS12`; if it is not given the file tells"},
-	"ssl.keystore.location":                 {set: text(func(s *settings) *string { return &s.files.Key }), doc: "a file with this client's private key and its certificate chain"},
-	"ssl.keystore.password":                 {set: text(func(s *settings) *string { return &s.files.StorePassword }), doc: "its password, for JKS and PKCS12; a secret"},
-	"ssl.key.password":                      {set: text(func(s *settings) *string { return &s.files.KeyPassword }), doc: "the password of the private key, in PEM or JKS; that of the JKS file if it is not given; a secret"},
-	"ssl.keystore.certificate.chain":        {set: text(func(s *settings) *string { return &s.files.ChainPEM }), doc: "the certificate chain itself, in PEM"},
-	"ssl.keystore.key":                      {set: text(func(s *settings) *string { return &s.files.KeyPEM }), doc: "the private key itself, in PEM (PKCS#8, encrypted or not); a secret"},
-	"ssl.enabled.protocols":                 {set: checked(func(s *settings) *string { return &s.files.Protocols }, tlsfile.CheckProtocols), doc: "`TLSv1.2`, `TLSv1.3`, or both, which is the default"},
-	"ssl.cipher.suites":                     {set: checked(func(s *settings) *string { return &s.files.Ciphers }, tlsfile.CheckCiphers), doc: "the suites that may be used. Those of TLS 1.3 count together: with none of them that version is off"},
-	"ssl.endpoint.identification.algorithm": {set: setEndpointCheck, doc: "`https`, which is the default; an empty text turns the check of the host name off"},
-	"proxy.host":                            {set: text(func(s *settings) *string { return &s.proxyHost }), doc: "the host of an HTTP proxy; otherwise the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY say"},
-	"proxy.port":                            {set: number(func(s *settings) *int { return &s.proxyPort }, 1, 65535), doc: "its port"},
-	"http.connect.timeout.ms":               {set: millis(func(s *settings) *time.Duration { return &s.connectTimeout }), doc: "how long connecting may take; 10000"},
-	"http.read.timeout.ms":                  {set: millis(func(s *settings) *time.Duration { return &s.readTimeout }), doc: "how long one request may take; 30000"},
-	"max.retries":                           {set: number(func(s *settings) *int { return &s.retries }, 0, 100), doc: "how often all servers are asked again when none answers, or all are busy; 5"},
-	"retries.wait.ms":                       {set: millis(func(s *settings) *time.Duration { return &s.wait }), doc: "the longest pause before the first retry; it doubles; 500"},
-	"retries.max.wait.ms":                   {set: millis(func(s *settings) *time.Duration { return &s.maxWait }), doc: "the longest pause of all, where the registry names no other; 20000"},
+	"bearer.auth.token":               {set: setToken, doc: "the token itself; a secret"},
+	"bearer.auth.issuer.endpoint.url": {set: setIssuer, doc: "where tokens are asked for, by OAuth 2's client credentials"},
+	"bearer.auth.client.id":           {set: text(func(s *settings) *string { return &s.oauth.id }), doc: "the client's id there"},
+	"bearer.auth.client.secret":       {set: text(func(s *settings) *string { return &s.oauth.secret }), doc: "the client's secret there"},
+	"bearer.auth.scope":               {set: text(func(s *settings) *string { return &s.oauth.scope }), doc: "the scopes to ask for, separated by spaces"},
+	"bearer.auth.logical.cluster":     {set: header(clusterHeader), doc: "the registry within Confluent Cloud, `lsrc-…`: the header `target-sr-cluster`"},
+	"bearer.auth.identity.pool.id":    {set: header(poolHeader), doc: "the identity pool of Confluent Cloud, `pool-…`: the header `Confluent-Identity-Pool-Id`"},
+	"proxy.host":                      {set: text(func(s *settings) *string { return &s.proxyHost }), doc: "the host of an HTTP proxy; otherwise the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY say"},
+	"proxy.port":                      {set: number(func(s *settings) *int { return &s.proxyPort }, 1, 65535), doc: "its port"},
+	"http.connect.timeout.ms":         {set: millis(func(s *settings) *time.Duration { return &s.connectTimeout }), doc: "how long connecting may take; 10000"},
+	"http.read.timeout.ms":            {set: millis(func(s *settings) *time.Duration { return &s.readTimeout }), doc: "how long one request may take; 30000"},
+	"max.retries":                     {set: number(func(s *settings) *int { return &s.retries }, 0, 100), doc: "how often all servers are asked again when none answers, or all are busy; 5"},
+	"retries.wait.ms":                 {set: millis(func(s *settings) *time.Duration { return &s.wait }), doc: "the longest pause before the first retry; it doubles; 500"},
+	"retries.max.wait.ms":             {set: millis(func(s *settings) *time.Duration { return &s.maxWait }), doc: "the longest pause of all, where the registry names no other; 20000"},
+})
+
+// withTLS adds the properties of TLS.
+func withTLS(properties map[string]property) map[string]property {
+	for name, p := range tlsfile.Properties {
+		properties[name] = property{set: func(s *settings, value string) error { return p.Set(&s.files, value) }, doc: p.Doc}
+	}
+	return properties
 }
 
 // refused holds the properties of Confluent's clients that have no place here, with the reason.
@@ -347,13 +342,3 @@ func setUserInfo(s *settings, value string) error {
 	}
 	return nil
 }
-
-// checked is a text that is held to something.
-func checked(field func(*settings) *string, check func(string) error) func(*settings, string) error {
-	return func(s *settings, value string) error {
-		*field(s) = value
-		return check(value)
-	}
-}
-
-func setEndpointCheck(s *settings, value string) error { return s.files.CheckHost(value) }
