@@ -103,11 +103,12 @@ type TaskResult struct {
 	Spilled Spilled `json:"spilled,omitzero"`
 }
 
-// Spilled says what rows that are to be sorted, and that memory did not hold, took of the folder for temporary files.
+// Spilled says what rows that are sorted or of many partitions, and that memory did not hold, took of the folder for temporary
+// files.
 type Spilled struct {
 	// Bytes were written there.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Failure is why that was not possible, so that there are more and smaller files, each sorted; empty if nothing failed.
+	// Failure is why that was not possible, so that there are more and smaller files; empty if nothing failed.
 	Failure string `json:"failure,omitempty"`
 }
 

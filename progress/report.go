@@ -69,7 +69,7 @@ type Extra struct {
 	// ReadBytes were fetched from Kafka, as sent; WrittenBytes is the size of the data files.
 	ReadBytes    int64 `json:"readBytes"`
 	WrittenBytes int64 `json:"writtenBytes"`
-	// SpilledBytes went to temporary files, of rows that are sorted and that memory did not hold; absent if none did.
+	// SpilledBytes went to temporary files, of rows that are sorted or of many partitions, and that memory did not hold; absent if none did.
 	SpilledBytes int64 `json:"spilledBytes,omitempty"`
 	Files        int64 `json:"files"`
 	// Snapshot is the table's snapshot that holds the batch.

@@ -236,12 +236,12 @@ func className(failure error) string {
 	return batch.ClassOf(failure).String()
 }
 
-// tellCrowded says once that temporary files had no room for sorted rows: nobody has to get up for that.
+// tellCrowded says once that temporary files had no room for rows: nobody has to get up for that.
 func (r *run) tellCrowded(plan *batch.Plan, results []batch.TaskResult) {
 	for i := range results {
 		if failure := results[i].Spilled.Failure; failure != "" && !r.crowded {
 			r.crowded = true
-			r.Reporter.Notice("sorted rows were more than memory holds and could not be kept in temporary files: there are more data files, smaller ones, each sorted; let TMPDIR name a folder with room, or raise --memory",
+			r.Reporter.Notice("rows were more than memory holds and could not be kept in temporary files: there are more data files, smaller ones; let TMPDIR name a folder with room, or raise --memory",
 				"batch", plan.Batch, "error", failure)
 		}
 	}
