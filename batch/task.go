@@ -92,6 +92,8 @@ type TaskResult struct {
 	SpecID   int `json:"specId"`
 	// ReadBytes counts what was fetched from Kafka, as sent.
 	ReadBytes int64 `json:"readBytes"`
+	// RecordBytes counts the bytes of the record batches that the pieces are made of, as sent, whatever was fetched for them.
+	RecordBytes int64 `json:"recordBytes,omitempty"`
 	// UnknownFields are the fields that records have and the schema lacks, where they are to become columns. A result that
 	// has some has no files: the task is carried out again with them.
 	UnknownFields []Unknown `json:"unknownFields,omitempty"`

@@ -18,6 +18,16 @@ import (
 type query struct {
 	timestamp int64
 	level     int8
+	// each has a moment of its own for each partition; nil if there is one for all.
+	each offsets.Offsets
+}
+
+// moment is what to ask of one partition.
+func (q query) moment(tp offsets.TopicPartition) int64 {
+	if q.each != nil {
+		return q.each[tp]
+	}
+	return q.timestamp
 }
 
 // The special moments of ListOffsets.
@@ -31,10 +41,12 @@ func (s *Source) bounds(ctx context.Context, partitions []offsets.TopicPartition
 	var start, end, high offsets.Offsets
 	var startErr, endErr, highErr error
 	var asking sync.WaitGroup
-	asking.Go(func() { start, startErr = s.listOffsets(ctx, partitions, query{earliestOffset, level}) })
-	asking.Go(func() { end, endErr = s.listOffsets(ctx, partitions, query{latestOffset, level}) })
+	asking.Go(func() {
+		start, startErr = s.listOffsets(ctx, partitions, query{timestamp: earliestOffset, level: level})
+	})
+	asking.Go(func() { end, endErr = s.listOffsets(ctx, partitions, query{timestamp: latestOffset, level: level}) })
 	if level != 0 {
-		asking.Go(func() { high, highErr = s.listOffsets(ctx, partitions, query{latestOffset, 0}) })
+		asking.Go(func() { high, highErr = s.listOffsets(ctx, partitions, query{timestamp: latestOffset}) })
 	}
 	asking.Wait()
 	if err := firstError(startErr, endErr, highErr); err != nil {
@@ -131,7 +143,7 @@ func shareOut(partitions []offsets.TopicPartition, topics map[string]*topic, q q
 			req.Topics = append(req.Topics, t)
 		}
 		p := kmsg.NewListOffsetsRequestTopicPartition()
-		p.Partition, p.CurrentLeaderEpoch, p.Timestamp = tp.Partition, at.epoch, q.timestamp
+		p.Partition, p.CurrentLeaderEpoch, p.Timestamp = tp.Partition, at.epoch, q.moment(tp)
 		last := &req.Topics[len(req.Topics)-1]
 		last.Partitions = append(last.Partitions, p)
 	}

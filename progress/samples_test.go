@@ -38,7 +38,7 @@ func sampleBatch() *Batch {
 			NumInputRows: 999_998, InputRowsPerSecond: 81300.7, ProcessedRowsPerSecond: 81300.7,
 			Metrics: map[string]string{"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "2500000", "avgOffsetsBehindLatest": "1250000.0"}}},
 		Sink: SinkReport{Description: "iceberg sql /data/lake/catalog.db sales.orders", NumOutputRows: 999_998},
-		Sluice: Extra{Offsets: 1_000_000, Rows: 999_998, ReadBytes: 61_000_000, WrittenBytes: 88_300_000, Files: 4, Snapshot: 4_302_859_012_394_871_102,
+		Sluice: Extra{Offsets: 1_000_000, Rows: 999_998, ReadBytes: 61_000_000, RecordBytes: 60_400_000, WrittenBytes: 88_300_000, Files: 4, Snapshot: 4_302_859_012_394_871_102,
 			Lag: 2_500_000, PeakMemoryBytes: 148_000_000},
 	}
 }
@@ -51,7 +51,7 @@ func sampleSummary() *Summary {
 func samplePlan() *Plan {
 	return &Plan{Query: "orders", QueryID: sampleQuery, Action: ActionReplay, Batch: 7, Records: 1_000_000, Remaining: 2_500_000, Batches: 4,
 		Ranges:         []PlanRange{{"orders", 0, 100, 500_100, 500_000, 0}, {"orders", 1, 200, 500_200, 500_000, 12}},
-		EstimatedBytes: 88_000_000, EstimatedFiles: 4, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12,
+		EstimatedBytes: 88_000_000, EstimatedFiles: 4, KafkaBytes: 60_400_000, Limit: 1_000_000, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12,
 		Tables: []PlanTable{{Role: "main", Name: "sales.orders", Exists: true, UUID: sampleTable, Location: "file:///data/lake/sales.db/orders"}},
 		Format: "json", Columns: []PlanColumn{{"order_id", "STRING", true}, {"amount", "DECIMAL(18,2)", false}, {"kafka_offset", "BIGINT", true}},
 		Differences: []string{"the table has no column amount (decimal(18,2))"},

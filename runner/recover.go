@@ -173,7 +173,7 @@ func (r *run) after(ctx context.Context, action Action) (*step, error) {
 		return s, nil
 	case Replay:
 		// What is accepted is found again, to the offset, by whoever reads.
-		if err := r.face(ctx, position{reached: plan.ReadFrom(), topicIDs: plan.TopicIDs, epochs: plan.LeaderEpochs, absent: plan.Absent}); err != nil {
+		if err := r.face(ctx, position{reached: plan.ReadFrom(), topicIDs: plan.TopicIDs, epochs: plan.LeaderEpochs, absent: plan.Absent}, plan); err != nil {
 			return nil, err
 		}
 	}
