@@ -67,6 +67,7 @@ var unheeded = map[string][]string{
 	"ls":       slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
 	"show":     slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
 	"replay":   slices.Concat(ofStart, ofLimits, []string{"retain", "run.maxBatches", "run.maxDuration", "run.grace"}),
+	"import":   slices.Concat(ofRun, ofStart),
 	"infer":    slices.Concat(ofRun, ofStart, []string{"name", "checkpoint", "sink.", "value.format", "value.schema", "source.includeHeaders", "memory"}),
 }
 

@@ -131,6 +131,9 @@ func (l *pipeline) startOrigin(o *runner.Outlook) string {
 		return fmt.Sprintf("plan %d of the checkpoint, as it was written", o.Replay.Batch)
 	case o.Log.Plan != nil:
 		return fmt.Sprintf("the end of batch %d in the checkpoint", o.Log.Plan.Batch)
+	case o.Identity != nil && o.Identity.Imported != nil && (o.Log.Start == nil || o.Identity.BeganAt(o.Log.Start) != nil):
+		i := o.Identity.Imported
+		return fmt.Sprintf("the import from %s %s of %s", i.From, i.Place, moment(i.TimeMs))
 	case o.Log.Start != nil:
 		return "the start that an earlier run pinned in the checkpoint (sources/0/0)"
 	case l.job.Source.StartingOffsetsByTimestamp != nil:

@@ -41,6 +41,9 @@ func (r *run) preflight(ctx context.Context) (id string, err error) {
 		r.begun(id)
 		return id, nil
 	}
+	if id, err = r.cutShort(ctx); id != "" || err != nil {
+		return id, err
+	}
 	if r.start, err = r.Source.Start(ctx); err != nil {
 		return "", err
 	}

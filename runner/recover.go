@@ -167,6 +167,9 @@ func (r *run) after(ctx context.Context, action Action) (*step, error) {
 	case First:
 		start, err := r.beginning(ctx)
 		s.reached = start
+		if i := r.identity.BeganAt(start); i != nil {
+			s.topicIDs, s.epochs = i.TopicIDs, i.Epochs()
+		}
 		return s, err
 	case Rebuild:
 		s.next, s.reached, s.topicIDs, s.epochs = ledger.Batch+1, ledger.Next(), ledger.TopicIDs, ledger.Epochs()
@@ -193,6 +196,9 @@ func behind(plan *batch.Plan) position {
 func (r *run) beginning(ctx context.Context) (start offsets.Offsets, err error) {
 	if r.entries.Start != nil {
 		return r.entries.Start, nil
+	}
+	if r.start == nil && r.identity != nil && r.identity.Imported != nil {
+		return r.identity.Imported.Start(), nil
 	}
 	if r.start == nil {
 		r.start, err = r.Source.Start(ctx)
