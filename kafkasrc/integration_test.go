@@ -45,14 +45,6 @@ func produceEach(tb testing.TB, b rig.Broker, records []*kgo.Record) {
 	}
 }
 
-// pieceNow is all that the view has of a topic's partition 0.
-func pieceNow(tb testing.TB, s *Source, topic string) batch.Piece {
-	tb.Helper()
-	view := mustView(tb, s, nil)
-	b := view.Partitions[tp(topic, 0)]
-	return batch.Piece{Topic: topic, From: b.Start, Until: b.End, TopicID: view.TopicIDs[topic], LeaderEpoch: b.LeaderEpoch}
-}
-
 func wantRecords(tb testing.TB, got []row, want []*kgo.Record) {
 	tb.Helper()
 	var rows []row
