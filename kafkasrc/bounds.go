@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -104,7 +105,7 @@ func (s *Source) listOffsets(ctx context.Context, partitions []offsets.TopicPart
 		if err != nil {
 			return err
 		}
-		shares, err := shareOut(left, topics, q)
+		shares, err := s.shareOut(left, topics, q)
 		if failed := s.askLeaders(ctx, shares, got); failed != nil {
 			err = failed
 		}
@@ -122,7 +123,7 @@ func (s *Source) listOffsets(ctx context.Context, partitions []offsets.TopicPart
 }
 
 // shareOut makes one request for each leader. The error tells of a partition that has none; the others are still asked.
-func shareOut(partitions []offsets.TopicPartition, topics map[string]*topic, q query) (map[int32]*kmsg.ListOffsetsRequest, error) {
+func (s *Source) shareOut(partitions []offsets.TopicPartition, topics map[string]*topic, q query) (map[int32]*kmsg.ListOffsetsRequest, error) {
 	shares := map[int32]*kmsg.ListOffsetsRequest{}
 	var noLeader error
 	for _, tp := range partitions {
@@ -135,6 +136,10 @@ func shareOut(partitions []offsets.TopicPartition, topics map[string]*topic, q q
 		if req == nil {
 			req = kmsg.NewPtrListOffsetsRequest()
 			req.IsolationLevel = q.level
+			// What the client waits for on top of request.timeout.ms. Only a time may have to be looked up in remote storage (KIP-1075).
+			if req.TimeoutMillis = 0; q.timestamp >= 0 {
+				req.TimeoutMillis = int32(s.settings.requestTimeout / time.Millisecond)
+			}
 			shares[at.broker] = req
 		}
 		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != tp.Topic {

@@ -40,7 +40,8 @@ type Limits struct {
 	// Connect is how long a broker may be unreachable that has not answered yet in this run. 8 s, or
 	// socket.connection.setup.timeout.ms if that is longer.
 	Connect time.Duration
-	// Control is how long one question about topics and offsets may take, retries included. 30 s, or default.api.timeout.ms.
+	// Control is how long one question about topics and offsets may take, retries included. 60 s, or default.api.timeout.ms: a
+	// broker that hangs is waited for once, for request.timeout.ms, and there is time to ask whoever leads after it.
 	Control time.Duration
 	// NoProgress is how long a Reader tries without its position moving. 2 min.
 	NoProgress time.Duration
@@ -65,7 +66,7 @@ func (l Limits) withDefaults(s *settings) Limits {
 		}
 	}
 	set(&l.Connect, max(8*time.Second, s.setupTimeout))
-	set(&l.Control, s.apiTimeout, 30*time.Second)
+	set(&l.Control, s.apiTimeout, time.Minute)
 	set(&l.NoProgress, 2*time.Minute)
 	set(&l.Backoff, s.backoff)
 	set(&l.LongestBackoff, s.maxBackoff, 10*l.Backoff)

@@ -80,6 +80,8 @@ func findLosses(at position, view *offsets.View) (losses []found) {
 			lose(batch.Retention, bounds.Start, "%s: offsets [%d,%d), %d in all, were deleted before they were read; the log starts at %d now", tp, from, bounds.Start, bounds.Start-from, bounds.Start)
 		case cut(view, tp) < from && bounds.HighWatermark >= from:
 			lose(batch.Diverged, from, "%s was cut at offset %d, before offset %d, which the query has reached, and has grown past it again: other records have taken the place of those that were read, and what the log had from there on cannot be counted", tp, cut(view, tp), from)
+		case cut(view, tp) < bounds.HighWatermark && bounds.HighWatermark < from:
+			lose(batch.Diverged, from, "%s was cut at offset %d and ends at offset %d now, before offset %d, which the query has reached: other records have taken the place of those that were read, and what the log had from there on cannot be counted", tp, cut(view, tp), bounds.HighWatermark, from)
 		case bounds.HighWatermark < from:
 			lose(batch.Diverged, from, "%s ends at offset %d, before offset %d, which the query has reached: the log was truncated or replaced, and what it had from there on cannot be counted", tp, bounds.HighWatermark, from)
 		}
