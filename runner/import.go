@@ -129,7 +129,7 @@ func (r *run) arrive(ctx context.Context, stop *Stop, a *Arrival) (err error) {
 	if err := r.checkNewcomer(ctx, a.Imported); err != nil {
 		return err
 	}
-	return r.face(ctx, position{reached: a.Imported.Start(), topicIDs: a.Imported.TopicIDs, epochs: epochsOf(stop, there)})
+	return r.face(ctx, position{reached: a.Imported.Start(), topicIDs: a.Imported.TopicIDs, epochs: epochsOf(stop, there)}, nil)
 }
 
 // epochsOf are the leader epochs that the offsets are compared by: those of the other system, or of an import that was cut short.
