@@ -88,6 +88,9 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 		shown.KafkaBytes = o.BatchBytes
 	}
 	if next == nil {
+		if shown.Waiting != nil {
+			shown.Remaining = o.Remaining
+		}
 		return shown
 	}
 	if idle := l.budget.idleCores(cores()); idle != "" {
