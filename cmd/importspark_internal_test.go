@@ -15,7 +15,10 @@ func TestWhereAQueryOfSparksHasStopped(t *testing.T) {
 	p := offsets.TopicPartition{Topic: "t"}
 	before, end := offsets.Offsets{p: 5}, offsets.Offsets{p: 9}
 	open := checkpoint.SparkStop{Planned: 7, Committed: 6, Before: before, End: end}
-	with := func(s checkpoint.SparkStop, change func(*checkpoint.SparkStop)) checkpoint.SparkStop { change(&s); return s }
+	with := func(s checkpoint.SparkStop, change func(*checkpoint.SparkStop)) checkpoint.SparkStop {
+		change(&s)
+		return s
+	}
 	marked := with(open, func(s *checkpoint.SparkStop) { s.Committed = 7 })
 	gap := with(open, func(s *checkpoint.SparkStop) { s.Committed = 4 })
 	first := with(open, func(s *checkpoint.SparkStop) { s.Planned, s.Committed = 0, batch.None })
