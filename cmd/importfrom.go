@@ -39,7 +39,7 @@ func originOf(c *cli.Context) (origin, error) {
 	from := c.String(flagFrom)
 	if from == fromFlink {
 		return nil, &usage{fmt.Errorf("what Flink writes to an Iceberg table has no Kafka offsets: flink.max-committed-checkpoint-id is the number of a checkpoint"),
-			"stop the job with a savepoint, and take the offsets that it commits to its group with each checkpoint: --from group --group GROUP; docs/import.md says when they are right"}
+			"stop the job with a savepoint, and give a new query the savepoint's offsets as startingOffsets; the group that Flink commits to (--from group) may be a checkpoint behind: docs/import.md says how to tell"}
 	}
 	own, known := flagsOf[from]
 	if !known {

