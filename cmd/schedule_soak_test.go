@@ -59,8 +59,10 @@ func TestSoakSchedule(t *testing.T) {
 		"--set", "sink.iceberg.expireEvery=20", "--set", "sink.iceberg.keepSnapshots=5")
 	s.proxy, s.p = p.beforeBrokers(t)
 	began := time.Now()
+	done := 0
 	for n := range *soakRuns {
 		s.step(t)
+		done++
 		if n%20 == 19 {
 			fmt.Fprintf(os.Stderr, "%s: %d runs, %d killed, exit codes %v, %v\n", t.Name(), n+1, s.killed, s.codes, time.Since(began).Round(time.Second))
 		}
@@ -68,7 +70,7 @@ func TestSoakSchedule(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d runs, %d killed, exit codes %v, %d records of orders and %d of state, in %v", *soakRuns, s.killed, s.codes, len(s.wanted), len(s.possible), time.Since(began).Round(time.Second))
+	t.Logf("%d runs, %d killed, exit codes %v, %d records of orders and %d of state, in %v", done, s.killed, s.codes, len(s.wanted), len(s.possible), time.Since(began).Round(time.Second))
 	s.judge(t, broker)
 }
 
@@ -162,7 +164,7 @@ func (s *schedule) step(t *testing.T) {
 	if s.random.IntN(2) == 0 {
 		s.burst(t)
 	}
-	o := r.waitFor(2 * time.Minute)
+	o := r.waitFor(4 * time.Minute) // longer than it waits for records, so that it says which
 	stop()
 	s.codes[o.code]++
 	switch {
