@@ -28,7 +28,7 @@ type partitionCase struct {
 	// below counts rows before everything that was read; before counts those that nobody has read and that lie before where
 	// another system's progress was imported.
 	below, before int64
-	kafka kafkaWord
+	kafka         kafkaWord
 	// limits are what asking Kafka left open.
 	limits []Limit
 	// letters are the dead letters that were found, nil if nobody could look; lettersWhole says that nobody removed any.
