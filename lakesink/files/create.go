@@ -70,17 +70,27 @@ func (f *Folder) Create(ctx context.Context, rows columns.Schema) error {
 
 // begun is what a new folder is: its columns and partitions.
 func (f *Folder) begun(rows columns.Schema) (*Schema, error) {
-	last := 0
-	s := &Schema{Folder: uuid.NewString(), By: f.options.CreatedBy, Columns: newColumns(rows, &last)}
+	all, by := []columns.Field(rows), f.options.PartitionBy
+	spark := f.sparks()
 	var err error
-	if s.Partitions, err = newPartitions(f.options.PartitionBy, s.Columns); err == nil {
+	if spark != nil {
+		if all, by, err = f.beginWith(rows, spark); err != nil {
+			return nil, err
+		}
+	}
+	last := 0
+	s := &Schema{Folder: uuid.NewString(), By: f.options.CreatedBy, Columns: newColumns(all, &last), Spark: spark != nil}
+	if s.Partitions, err = newPartitions(by, s.Columns); err == nil {
 		_, err = orderOf(f.options.SortBy, s.Columns, nil)
 	}
 	if err != nil {
 		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("folder %s cannot be made: %v", f.options.Location, err), Hint: "correct the job; nothing was made"}
 	}
 	s.V = s.version()
-	return s, nil
+	if spark != nil && len(spark.files) > 0 { // before anything is made; the others are held against it when they are taken over
+		_, err = f.describeSparks(s, &spark.files[0])
+	}
+	return s, err
 }
 
 // Makeable says whether a folder that is not there yet can be made for rows of the schema: an Inconsistent fault where Spark has
@@ -197,7 +207,7 @@ func (f *Folder) Evolve(ctx context.Context, c *batch.Commit, rows columns.Schem
 
 // alter creates the next change. Whether it or another's is there is for the next reading.
 func (f *Folder) alter(ctx context.Context, from *Schema, to []Column) error {
-	next := Schema{V: from.V, Folder: from.Folder, ID: from.ID + 1, By: f.options.CreatedBy, Columns: to, Partitions: from.Partitions}
+	next := Schema{V: from.V, Folder: from.Folder, ID: from.ID + 1, By: f.options.CreatedBy, Columns: to, Partitions: from.Partitions, Spark: from.Spark}
 	text, err := json.Marshal(&next)
 	if err != nil {
 		return err
