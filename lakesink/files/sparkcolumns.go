@@ -96,6 +96,9 @@ func leafType(e *format.SchemaElement) (t columns.Type, ok bool) {
 		return columns.Type{Kind: columns.Decimal, Precision: int(logical.Precision), Scale: int(logical.Scale)}, true
 	case *format.UUIDType:
 		return columns.Type{Kind: columns.UUID}, e.Type.V == format.FixedLenByteArray
+	case *format.IntType:
+		kind := map[int8]columns.Kind{32: columns.Int32, 64: columns.Int64}[logical.BitWidth]
+		return columns.Type{Kind: kind}, kind != 0 && logical.IsSigned
 	case nil:
 	default:
 		return t, false
