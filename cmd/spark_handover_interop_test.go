@@ -163,6 +163,7 @@ func (x *turns) lists() {
 	if read.Seconds > 3000 {
 		x.t.Errorf("DuckDB finds timestamps that are %d seconds apart", read.Seconds)
 	}
+	x.do(x.t, "peek", "--columns", "partition,offset,value").wants(0)
 	x.do(x.t, "verify", "--source").wants(0).has("verify", "ok", true, "duplicates", 0, "missing", 0, "unexpected", 0, "rows", len(x.want))
 }
 

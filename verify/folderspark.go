@@ -67,6 +67,8 @@ type sparkFile struct {
 	IsDir            bool   `json:"isDir"`
 
 	times int
+	// outside says that its address is not in the folder.
+	outside bool
 }
 
 // sparkLog reads Spark's log as Spark does. What cannot be read is errNoManifest, beside how far it goes.
@@ -131,7 +133,8 @@ func (f *Folder) sparkEntries(text string, l *sparkLog) error {
 			scheme := map[bool]string{true: "s3", false: u.Scheme}[u.Scheme == "s3a"]
 			address = (&url.URL{Scheme: scheme, User: u.User, Host: u.Host}).String() + u.Path
 		}
-		path := strings.TrimPrefix(address, strings.TrimRight(f.Location, "/")+"/")
+		path, within := strings.CutPrefix(address, strings.TrimRight(f.Location, "/")+"/")
+		entry.outside = !within
 		if l.files[path] == nil {
 			l.files[path] = entry
 		}
@@ -174,6 +177,9 @@ func (f *Folder) sparkAfter(ctx context.Context, query string, chain []*manifest
 		f.problem(Problem{Kind: SparkMetadata, Query: query, Count: int64(len(wrong)), What: "Spark's log of the folder lists other files than its manifests",
 			Evidence: strings.Join(wrong[:min(len(wrong), maxFiles)], "; "), Todo: "Move " + sparkFolder + " away, unless a Spark query has gone on there: the next batch writes it anew."})
 	}
+	if newest := newestOf(chain); l.last > newest && slices.ContainsFunc(l.names, func(name string) bool { return l.files[name].outside }) {
+		f.untold = damaged(sparkFolder, fmt.Sprintf("it goes on after batch %d, the newest of sluice's, with files of another folder", newest))
+	}
 	if newest := newestOf(chain); len(sparks) > 0 || l.last > newest && len(wrong) == 0 {
 		after = l.after(query, newest, sparks)
 	}
@@ -204,7 +210,9 @@ func (l *sparkLog) counted(chain []*manifest) []*manifest {
 			return chain
 		}
 	}
-	sparks := slices.ContainsFunc(l.names, func(name string) bool { return !known[name] && !partName.MatchString(path.Base(name)) })
+	sparks := slices.ContainsFunc(l.names, func(name string) bool {
+		return !known[name] && !l.files[name].outside && !partName.MatchString(path.Base(name))
+	})
 	if sparks && (len(m.Files) > 0 || l.own > 0 && l.last == m.Batch) {
 		return chain[:len(chain)-1]
 	}
@@ -219,7 +227,7 @@ func (l *sparkLog) beyond(want map[string]bool) (sparks, wrong []string) {
 	for _, name := range l.names {
 		_, known := want[name]
 		switch {
-		case l.files[name].times != 1 || known && !want[name], !known && partName.MatchString(path.Base(name)):
+		case l.files[name].times != 1 || l.files[name].outside || known && !want[name], !known && partName.MatchString(path.Base(name)):
 			wrong = append(wrong, fmt.Sprintf("%s is listed %d times", name, l.files[name].times))
 		case !known:
 			sparks = append(sparks, name)

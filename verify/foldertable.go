@@ -39,6 +39,9 @@ func (f *Folder) table(uuid string, schema *folderSchema, all []*manifest, newes
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(all, func(m *manifest) bool { return m.sparks }) {
+		properties[SparkWroteHere] = "true"
+	}
 	if properties[table.DefaultNameMappingKey], err = nameMapping(schema.Columns); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,10 @@ import (
 	"sluice/columns"
 )
 
+// SparkWroteHere is the property by which the table that a folder stands for says that some of its files are Spark's: they have no ids
+// of columns, and timestamps in the old form that Spark writes by default.
+const SparkWroteHere = "sluice.spark-files"
+
 // turn is batches of the query that Spark wrote, as the manifest of the batch after them has them.
 type turn struct {
 	From  int64            `json:"from"`

@@ -36,7 +36,21 @@ func (f *Folder) fits(s *state, rows columns.Schema) error {
 	if len(differences)+len(laidOut) > 0 {
 		return f.misfit(differences, laidOut)
 	}
-	return nil
+	return f.fitsSpark(s.schema)
+}
+
+// fitsSpark looks at the first and the last file that Spark has written and no manifest has: what they are like need not be found
+// out with a batch in hand.
+func (f *Folder) fitsSpark(s *Schema) error {
+	t := f.sparks()
+	if t == nil || len(t.files) == 0 {
+		return nil
+	}
+	if _, err := f.describeSparks(s, &t.files[0]); err != nil {
+		return err
+	}
+	_, err := f.describeSparks(s, &t.files[len(t.files)-1])
+	return err
 }
 
 // Differences lists what keeps the folder from taking rows of the schema; nothing where there is no folder.
@@ -87,10 +101,7 @@ func (f *Folder) begun(rows columns.Schema) (*Schema, error) {
 		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("folder %s cannot be made: %v", f.options.Location, err), Hint: "correct the job; nothing was made"}
 	}
 	s.V = s.version()
-	if spark != nil && len(spark.files) > 0 { // before anything is made; the others are held against it when they are taken over
-		_, err = f.describeSparks(s, &spark.files[0])
-	}
-	return s, err
+	return s, f.fitsSpark(s) // before anything is made
 }
 
 // Makeable says whether a folder that is not there yet can be made for rows of the schema: an Inconsistent fault where Spark has

@@ -1,7 +1,9 @@
 package files
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,7 +39,7 @@ var ownName = regexp.MustCompile(`^part-\d+-\d+-\d+-[0-9a-f-]{36}\.zstd\.parquet
 // and until it is known which, it is whoever has the checkpoint. That the batches are the checkpoint's is for the runner to say.
 func (f *Folder) follows(s *state, query string) bool {
 	switch {
-	case query == "" || f.options.DeadLetters:
+	case f.options.DeadLetters:
 		return false
 	case s.claim != "":
 		return s.claim == query
@@ -82,30 +84,39 @@ func (f *Folder) turnAfter(ctx context.Context, s *state, newest *Manifest) (*Ma
 	return f.sortOut(ctx, l, newest, counts, t)
 }
 
-// isPublished says whether the log of the newest manifest's batch is certainly of that manifest, by reading nothing else.
+// isPublished says whether the log of the newest manifest's batch is certainly of that manifest, by reading nothing else. A folder
+// that was moved has the addresses of before in its log.
 func (f *Folder) isPublished(ctx context.Context, name string, m *Manifest) (bool, error) {
 	text, err := f.options.Objects.Get(ctx, sparkFolder+name)
 	if err != nil {
 		return false, err
 	}
-	files, err := f.parseLog(name, text)
-	if err != nil {
-		return false, err
-	}
-	listed := map[string]bool{}
-	for _, file := range files {
-		listed[file.Path] = true
-	}
-	compact := name != fmt.Sprint(m.Batch)
-	if len(m.Files) == 0 && compact {
-		return false, nil
-	}
+	listed, ours := 0, true
+	of := map[string]bool{}
 	for _, file := range m.Files {
-		if !listed[file.Path] {
+		of[path.Base(file.Path)] = true
+	}
+	lines := bytes.Split(text, []byte("\n"))
+	for _, line := range lines[1:] {
+		var file sinkFile
+		if json.Unmarshal(line, &file) != nil {
 			return false, nil
 		}
+		base := path.Base(file.Path)
+		ours = ours && ownName.MatchString(base)
+		if of[base] {
+			listed++
+		}
 	}
-	return compact || len(listed) == len(m.Files), nil
+	switch compact := name != fmt.Sprint(m.Batch); {
+	case string(lines[0]) != sparkHead:
+		return false, nil
+	case len(m.Files) == 0 && compact:
+		return ours, nil
+	case compact:
+		return listed == len(m.Files), nil
+	}
+	return listed == len(m.Files) && listed == len(lines)-1, nil
 }
 
 // countedBy is the newest manifest that Spark's log agrees with: the newest, or the one before it.

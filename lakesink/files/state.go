@@ -150,6 +150,9 @@ func (f *Folder) before(ctx context.Context, m *Manifest) (*Manifest, error) {
 // tip is the newest manifest of a query that counts, nil if there is none; what Spark has written after it is in s afterwards.
 func (f *Folder) tip(ctx context.Context, s *state, query string) (newest *Manifest, err error) {
 	s.turn, s.crossed = nil, nil
+	if query == "" {
+		return nil, nil
+	}
 	if s.schema != nil {
 		if newest, err = f.newestOf(ctx, s, query); err != nil {
 			return nil, err
@@ -260,6 +263,11 @@ func (f *Folder) table(ctx context.Context, query string) (*batch.Table, error) 
 		return nil, f.damaged(manifestKey(query, newest.Batch), err)
 	}
 	applied.Broken = s.crossed
+	if s.schema == nil && query != "" && s.turn == nil && s.crossed == nil { // of Spark's, and the job does not ask to go on there
+		if applied.Broken = f.foreignSpark(ctx); applied.Broken != nil && batch.ClassOf(applied.Broken) != batch.Inconsistent {
+			return nil, applied.Broken
+		}
+	}
 	if s.schema == nil {
 		return &batch.Table{Folder: true, Applied: *applied}, nil
 	}
