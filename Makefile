@@ -20,7 +20,7 @@ lazily := GOGC=400
 crashes := Struck|Stall|Sweep|Mutant|Crash|Kill
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration clouds lint bench versus crash demo interop soak rig-start rig-stop clean
+.PHONY: help build test race integration clouds lint bench versus crash brokers demo interop soak rig-start rig-stop clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,7 +73,10 @@ demo: ## the whole story on one machine, with Go alone (the first build takes mi
 interop: ## a real Spark reads what sluice wrote, makes tables that sluice writes to, and takes turns with it (needs Java and Maven)
 	tools/named-tests interop '^TestSpark(Reads|And)' ./cmd ./lakesink -- -v -timeout 60m
 
-soak: rig-start ## long runs: 10,000 commits, thousands of kills, thousands of batches among faults (hours)
+brokers: rig-start ## three brokers that die, hang, move, hold back and are elected uncleanly in the middle of runs, and a job of 2,000 partitions (half an hour)
+	tools/named-tests integration,soak '^TestBrokers' ./cmd -- -timeout 90m -v
+
+soak: rig-start ## long runs: 10,000 commits, thousands of kills, thousands of batches among faults, 500 runs as of cron (hours)
 	tools/named-tests integration,soak '^TestSoak' $(soaked) -- -timeout 6h -v
 
 rig-start: ## start Kafka and S3 and make the Python environment

@@ -1,5 +1,7 @@
 package batch
 
+import "sluice/offsets"
+
 // Identity is what a checkpoint belongs to. A run whose job does not fit it stops.
 type Identity struct {
 	Version int `json:"version"`
@@ -15,6 +17,16 @@ type Identity struct {
 	Keys map[string]string `json:"keys"`
 	// LostLetters are the places of dead letters that somebody has decided to go on without, by their UUID.
 	LostLetters map[string]LostLetters `json:"lostDeadLetters,omitempty"`
+	// Imported is where the query began, if that was where another system stopped; nil if not.
+	Imported *Imported `json:"imported,omitempty"`
+}
+
+// BeganAt is what was imported, if that is where the query began; nil if not. Topic ids and leader epochs are of that start.
+func (i *Identity) BeganAt(start offsets.Offsets) *Imported {
+	if i == nil || i.Imported == nil || !i.Imported.Start().Equal(start) {
+		return nil
+	}
+	return i.Imported
 }
 
 // LostLetters records the decision to go on without the dead letters that a place had. Of one that was rolled back it holds

@@ -53,8 +53,8 @@ type Plan struct {
 	// Absent are partitions in Start and End that Kafka does not have, and that the query has gone on without, with their
 	// positions: their loss was recorded by this plan or one before it.
 	Absent offsets.Offsets
-	// MaxOffsets is the rate limit in force, 0 for none, for people to read.
-	MaxOffsets int64
+	// MaxOffsets and MaxBytes are the rate limits in force, 0 for none, for people to read.
+	MaxOffsets, MaxBytes int64
 	// TimestampMs is when the plan was made, in milliseconds since 1970.
 	TimestampMs int64
 	// Nonce makes the plan's bytes unlike those of any other run with the same ranges: the plan that is there is ours

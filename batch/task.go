@@ -92,6 +92,8 @@ type TaskResult struct {
 	SpecID   int `json:"specId"`
 	// ReadBytes counts what was fetched from Kafka, as sent.
 	ReadBytes int64 `json:"readBytes"`
+	// RecordBytes counts the bytes of the record batches that the pieces are made of, as sent, whatever was fetched for them.
+	RecordBytes int64 `json:"recordBytes,omitempty"`
 	// UnknownFields are the fields that records have and the schema lacks, where they are to become columns. A result that
 	// has some has no files: the task is carried out again with them.
 	UnknownFields []Unknown `json:"unknownFields,omitempty"`
@@ -103,11 +105,12 @@ type TaskResult struct {
 	Spilled Spilled `json:"spilled,omitzero"`
 }
 
-// Spilled says what rows that are to be sorted, and that memory did not hold, took of the folder for temporary files.
+// Spilled says what rows that are sorted or of many partitions, and that memory did not hold, took of the folder for temporary
+// files.
 type Spilled struct {
 	// Bytes were written there.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Failure is why that was not possible, so that there are more and smaller files, each sorted; empty if nothing failed.
+	// Failure is why that was not possible, so that there are more and smaller files; empty if nothing failed.
 	Failure string `json:"failure,omitempty"`
 }
 

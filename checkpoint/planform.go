@@ -57,6 +57,7 @@ const planFormat = "1"
 // limits is the value of keyLimits.
 type limits struct {
 	MaxOffsets int64 `json:"maxOffsets"`
+	MaxBytes   int64 `json:"maxBytes,omitempty"`
 }
 
 // marshalPlan renders a plan on the basis of the entry before it. The result parses back to the same plan.
@@ -94,7 +95,7 @@ func describe(plan *batch.Plan, conf map[string]string) error {
 	for tp, epoch := range plan.LeaderEpochs {
 		epochs[tp] = int64(epoch)
 	}
-	values := map[string]any{keyStart: plan.Start, keyLimits: limits{plan.MaxOffsets}}
+	values := map[string]any{keyStart: plan.Start, keyLimits: limits{plan.MaxOffsets, plan.MaxBytes}}
 	if len(plan.TopicIDs) > 0 {
 		values[keyTopicIDs] = plan.TopicIDs
 	}
@@ -209,7 +210,7 @@ func (e *entry) fill(plan *batch.Plan) (err error) {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	plan.MaxOffsets, plan.Nonce, plan.Rebuilt = limits.MaxOffsets, e.conf[keyNonce], e.conf[keyRebuilt]
+	plan.MaxOffsets, plan.MaxBytes, plan.Nonce, plan.Rebuilt = limits.MaxOffsets, limits.MaxBytes, e.conf[keyNonce], e.conf[keyRebuilt]
 	switch plan.Isolation = batch.Isolation(e.conf[keyIsolation]); plan.Isolation {
 	case batch.ReadCommitted, batch.ReadUncommitted:
 	default:

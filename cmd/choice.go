@@ -15,8 +15,9 @@ const (
 	flagLostRows    = "lost-rows"
 	flagLostLetters = "lost-dead-letters"
 	// The job's own, which decide once as well.
-	flagStart     = "starting-offsets"
-	flagStartTime = "starting-timestamp"
+	flagStart      = "starting-offsets"
+	flagStartTime  = "starting-timestamp"
+	flagStartTimes = "starting-offsets-by-timestamp"
 )
 
 // choiceFlags are what somebody decides once, where a run has stopped to ask. plan takes them too, to show beforehand
@@ -43,7 +44,7 @@ type choices struct {
 
 func choicesOf(c *cli.Context) (choices, error) {
 	chosen := choices{adopt: c.String(flagAdopt), newQuery: c.Bool(flagNewQuery), lostRows: batch.Choice(c.String(flagLostRows))}
-	for _, flag := range []string{flagStart, flagStartTime} {
+	for _, flag := range []string{flagStart, flagStartTime, flagStartTimes} {
 		if len(given(c, flag)) > 0 {
 			chosen.start = "--" + flag
 		}

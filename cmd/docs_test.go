@@ -94,6 +94,10 @@ func printed(t *testing.T) map[string][]map[string]any {
 	add(p.do(t, "verify", "--source").wants(0))
 	add(p.do(t, "maintain").wants(0))
 	add(p.do(t, "maintain", "--orphans").wants(0))
+	k.committed(t, "loader", "orders", map[int32]int64{0: 3})
+	for _, more := range [][]string{nil, {"--table", "sales.other", "--checkpoint", p.dir + "/other", "--name", "other"}} {
+		add(p.with(more...).do(t, "import", ofGroup...))
+	}
 	add(p.do(t, "peek", "--topic").wants(0))
 	add(p.do(t, "run", "--set", "source.maxOffsetPerTrigger=1").wants(64))
 	add(p.with("--subscribe", "nothing-there").do(t, "run"))

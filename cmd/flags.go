@@ -60,19 +60,22 @@ func outputFlags() []cli.Flag {
 // every verb.
 var unheeded = map[string][]string{
 	"plan":     {"run.", "retain"},
-	"status":   ofRun,
+	"status":   {"run.", "retain", "source.minPartitions", "source.maxRecordsPerPartition", "sink.iceberg.targetFileSize"},
 	"verify":   slices.Concat(ofRun, ofStart, []string{"value."}),
 	"maintain": slices.Concat(ofStart, []string{"run.", "retain", "source.", "value.format", "value.schema", "key.", "registry."}),
 	"peek":     slices.Concat(ofRun, ofStart, []string{"name", "checkpoint"}),
 	"ls":       slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
 	"show":     slices.Concat(ofRun, ofStart, []string{"source.", "value."}),
-	"replay":   slices.Concat(ofStart, []string{"source.maxOffsetsPerTrigger", "source.minPartitions", "retain", "run.maxBatches", "run.maxDuration", "run.grace"}),
+	"replay":   slices.Concat(ofStart, ofLimits, []string{"retain", "run.maxBatches", "run.maxDuration", "run.grace"}),
+	"import":   slices.Concat(ofRun, ofStart),
 	"infer":    slices.Concat(ofRun, ofStart, []string{"name", "checkpoint", "sink.", "value.format", "value.schema", "source.includeHeaders", "memory"}),
 }
 
 var (
-	ofRun   = []string{"run.", "retain", "source.maxOffsetsPerTrigger", "source.minPartitions", "sink.iceberg.targetFileSize"}
-	ofStart = []string{"source.startingOffsets", "source.startingTimestamp", "source.startingOffsetsByTimestampStrategy"}
+	ofRun    = slices.Concat(ofLimits, []string{"run.", "retain", "sink.iceberg.targetFileSize"})
+	ofStart  = []string{"source.startingOffsets", "source.startingTimestamp", "source.startingOffsetsByTimestamp", "source.startingOffsetsByTimestampStrategy"}
+	ofLimits = []string{"source.maxOffsetsPerTrigger", "source.maxBytesPerTrigger", "source.minOffsetsPerTrigger", "source.maxTriggerDelay", "source.minPartitions", "source.maxRecordsPerPartition",
+		"source.endingOffsets", "source.endingTimestamp", "source.endingOffsetsByTimestamp"}
 )
 
 const unheededHelp = "\n\nFlags of a job that make no difference here, such as --max-duration, are taken, and not listed."

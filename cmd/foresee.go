@@ -54,7 +54,7 @@ func (l *pipeline) foresee(ctx context.Context) (o *runner.Outlook, silence, err
 		}
 	}
 	query := l.query(silent{})
-	query.Source = unasked{}
+	query.Source, query.Bound = unasked{}, nil
 	o, err = query.Inspect(ctx)
 	return o, silence, err
 }

@@ -57,7 +57,7 @@ func (p *process) app() *cli.App {
 		Name:        "sluice",
 		Usage:       "drain what is in Kafka now into an Iceberg table, exactly once, and exit",
 		Description: "Each run reads everything that was in Kafka when it started, in batches no larger than you allow, writes each batch to the table exactly once, and exits.\n\nTry it without anything else:   sluice demo\n\nWhat a job needs comes from flags, from a file (--job), or from variables: SLUICE_ and a key's path, as in SLUICE_SOURCE_SUBSCRIBE=orders.",
-		Commands: []*cli.Command{p.runCommand(), p.planCommand(), p.statusCommand(), p.verifyCommand(), p.validateCommand(), p.peekCommand(), p.deadLetterCommand(), p.maintainCommand(),
+		Commands: []*cli.Command{p.runCommand(), p.planCommand(), p.statusCommand(), p.verifyCommand(), p.validateCommand(), p.peekCommand(), p.deadLetterCommand(), p.maintainCommand(), p.importCommand(),
 			p.schemaCommand(), p.demoCommand(), p.versionCommand(), helpCommand()},
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagVersion, Aliases: []string{"v"}, Usage: "show the version, as sluice version does"}, cli.HelpFlag},
 		Writer: p.stdout, ErrWriter: p.stderr,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -94,6 +95,38 @@ func TestABatchOfAThousandPartitionsStaysUnderTheCeiling(t *testing.T) {
 				t.Errorf("got a peak of %.0f MiB and %.0f files, want at most %d and %.0f to %d", peak/mib, files, ceiling/mib, least, 2*tenants)
 			}
 			p.do(t, "verify", "--source").wants(0)
+		})
+	}
+}
+
+// In so little memory that files of a thousand partitions cannot be open at once, rows go to temporary files instead: there are as
+// few files, and nothing is left of the temporary ones. Without room for these there are many files, of which as little is kept as
+// can be until they are committed.
+func TestAThousandPartitionsInTheLeastMemoryMakeAFileEach(t *testing.T) {
+	const records, tenants = 300_000, 1000
+	broker := rig.Kafka(t)
+	k := connected(t, broker.Addr)
+	topic := broker.CreateTopic(t, 2, nil)
+	fillTenants(t, broker, topic, records, tenants)
+	for name, c := range map[string]struct {
+		dir         string
+		files, most float64
+	}{"room": {t.TempDir(), 2 * tenants, 144 * mib}, "none": {filepath.Join(t.TempDir(), "missing"), 30_000, 230 * mib}} {
+		t.Run(name, func(t *testing.T) {
+			p := reading(t, k, topic).with("--set", "sink.iceberg.partitionBy=key", "--memory", "144MiB")
+			process := program(t, p.args("run")...)
+			process.Env = append(os.Environ(), "GOMAXPROCS=2", "TMPDIR="+c.dir)
+			o := started(t, process).wait().wants(0)
+			peak, files := at(o.last("batch"), "sluice.peakMemoryBytes").(float64), at(o.last("batch"), "sluice.files").(float64)
+			if t.Logf("peak is %.0f MiB, %.0f files", peak/mib, files); peak > c.most || files > c.files {
+				t.Errorf("got a peak of %.0f MiB and %.0f files, want at most %.0f and %.0f", peak/mib, files, c.most/mib, c.files)
+			}
+			if left, err := filepath.Glob(filepath.Join(c.dir, "*")); err != nil || len(left) > 0 {
+				t.Errorf("left %v, %v", left, err)
+			}
+			if name == "room" {
+				p.do(t, "verify", "--source").wants(0)
+			}
 		})
 	}
 }

@@ -63,8 +63,8 @@ func (p *process) plan(c *cli.Context) error {
 
 // outlook puts what a run would do into words.
 func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Plan {
-	shown := &progress.Plan{Query: l.job.Name, QueryID: o.QueryID, Batch: batch.None, EstimatedBytes: -1, EstimatedFiles: -1,
-		Isolation: string(l.job.Source.Isolation()), MaxOffsets: l.job.Source.MaxOffsetsPerTrigger, Ranges: []progress.PlanRange{},
+	shown := &progress.Plan{Query: l.job.Name, QueryID: o.QueryID, Batch: batch.None, EstimatedBytes: -1, EstimatedFiles: -1, KafkaBytes: -1,
+		Isolation: string(l.job.Source.Isolation()), MaxOffsets: l.job.Source.MaxOffsetsPerTrigger, MaxBytes: l.job.Source.MaxBytesPerTrigger, Ranges: []progress.PlanRange{},
 		Notes: append(append([]string{}, o.Unused...), o.Remarks...), Blocked: o.View.Blocked(),
 		Tables: []progress.PlanTable{{Role: "main", Name: l.sink.TableName(), Exists: o.Table.Exists, UUID: o.Table.UUID, Location: o.Table.Location}}}
 	if t := o.DeadLetters; t != nil {
@@ -75,6 +75,7 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 		return shown
 	}
 	shown.StartOrigin = l.startOrigin(o)
+	shown.Limit, shown.Waiting, shown.Bound = o.Limit, o.Waiting, o.Bound
 	if held := runner.HeldBack(o.View); held != "" {
 		shown.Notes = append(shown.Notes, "open transactions hold back records, which are read once the transactions end: "+held)
 	}
@@ -84,8 +85,12 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 		shown.Remaining, shown.Batches = o.Remaining, o.Batches+1
 	} else if next != nil {
 		shown.Remaining, shown.Batches = o.Remaining-next.Offsets(), o.Batches
+		shown.KafkaBytes = o.BatchBytes
 	}
 	if next == nil {
+		if shown.Waiting != nil {
+			shown.Remaining = o.Remaining
+		}
 		return shown
 	}
 	if idle := l.budget.idleCores(cores()); idle != "" {
@@ -96,12 +101,17 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 		shown.Ranges = append(shown.Ranges, progress.PlanRange{Topic: r.Topic, Partition: r.Partition, From: r.From, Until: r.Until, Records: r.Len(),
 			Blocked: o.View.Partitions[r.TopicPartition].Blocked()})
 	}
-	shown.EstimatedFiles = int64(runner.Tasks(next.Offsets(), l.budget.workers, int(l.job.Source.MinPartitions)))
+	shown.EstimatedFiles = int64(l.cutting().Tasks(next.Offsets()))
 	shown.EstimatedBytes = l.estimate(ctx, o, next.Offsets())
 	if shown.EstimatedBytes > 0 {
 		shown.EstimatedFiles = max(shown.EstimatedFiles, shown.EstimatedBytes/l.job.Sink.TargetFileSize())
 	}
 	return shown
+}
+
+func (l *pipeline) cutting() runner.Cutting {
+	s := &l.job.Source
+	return runner.Cutting{Workers: l.budget.workers, MinPartitions: int(s.MinPartitions), MaxRecordsPerPartition: s.MaxRecordsPerPartition}
 }
 
 // estimate is what so many offsets take in the table, going by the newest report; -1 if there is none.
@@ -124,8 +134,13 @@ func (l *pipeline) startOrigin(o *runner.Outlook) string {
 		return fmt.Sprintf("plan %d of the checkpoint, as it was written", o.Replay.Batch)
 	case o.Log.Plan != nil:
 		return fmt.Sprintf("the end of batch %d in the checkpoint", o.Log.Plan.Batch)
+	case o.Identity != nil && o.Identity.Imported != nil && (o.Log.Start == nil || o.Identity.BeganAt(o.Log.Start) != nil):
+		i := o.Identity.Imported
+		return fmt.Sprintf("the import from %s %s of %s", i.From, i.Place, moment(i.TimeMs))
 	case o.Log.Start != nil:
 		return "the start that an earlier run pinned in the checkpoint (sources/0/0)"
+	case l.job.Source.StartingOffsetsByTimestamp != nil:
+		return "startingOffsetsByTimestamp " + l.job.Text("source.startingOffsetsByTimestamp")
 	case !l.job.Source.StartingTimestamp.IsZero():
 		return "startingTimestamp " + l.job.Text("source.startingTimestamp")
 	}

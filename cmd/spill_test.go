@@ -16,7 +16,7 @@ func TestSortedRowsThatMemoryDoesNotHoldGoToTheFolderForTemporaryFiles(t *testin
 	if os.Geteuid() == 0 {
 		disk(t, small, 1<<20)
 	}
-	const said = "sorted rows were more than memory holds"
+	const said = "rows were more than memory holds and could not be kept"
 	for name, c := range map[string]struct {
 		dir  string
 		told int

@@ -71,6 +71,7 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 		o.View = &offsets.View{}
 	} else {
 		s.Lag, s.Blocked = 0, o.View.Blocked()
+		s.Waiting, s.Bound = o.Waiting, o.Bound
 	}
 	partitions(s, o)
 	if f, ok := l.sink.(*folder); ok {

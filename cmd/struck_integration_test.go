@@ -108,12 +108,12 @@ func early(fault faultproxy.Fault) blow {
 	return b
 }
 
-// databaseBlows are those of a catalog in PostgreSQL.
+// databaseBlows are those of a catalog in PostgreSQL: a connection that breaks once, at any moment, is made good in the run.
 var databaseBlows = []blow{
-	early(faultproxy.Reset(false)),
-	early(faultproxy.Reset(true)),
-	early(faultproxy.Shutdown(false)),
-	early(faultproxy.Shutdown(true)),
+	always(faultproxy.Reset(false), 0),
+	always(faultproxy.Reset(true), 0),
+	always(faultproxy.Shutdown(false), 0),
+	always(faultproxy.Shutdown(true), 0),
 	killing(false),
 	killing(true),
 }

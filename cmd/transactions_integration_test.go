@@ -6,17 +6,21 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// seeds are the addresses of the brokers.
+func (k *kafka) seeds() []string { return strings.Split(k.addr, ",") }
 
 // settled returns when the transactions of a producer have their markers in the log: the broker answers the end of one
 // before it writes them, and the next producer of that id after.
 func (k *kafka) settled(t *testing.T, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		client, err := kgo.NewClient(kgo.SeedBrokers(k.addr), kgo.TransactionalID(id))
+		client, err := kgo.NewClient(kgo.SeedBrokers(k.seeds()...), kgo.TransactionalID(id))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -167,7 +167,7 @@ func TestHelpListsWhatMakesADifferenceAndEveryVerbTakesTheFlagsOfAJob(t *testing
 		"run":      {[]string{"--max-duration", "--grace", "--retain", "--memory", "--set KEY=VALUE", "-o json"}, nil},
 		"validate": {[]string{"--max-duration", "--retain"}, nil},
 		"plan":     {[]string{"--max-offsets-per-trigger", "--starting-offsets", "--memory"}, []string{"--max-duration", "--max-batches", "--grace", "--wait", "--retain"}},
-		"status":   {[]string{"--checkpoint", "--subscribe"}, []string{"--max-duration", "--retain", "--max-offsets-per-trigger", "--target-file-size"}},
+		"status":   {[]string{"--checkpoint", "--subscribe", "--min-offsets-per-trigger"}, []string{"--max-duration", "--retain", "--min-partitions", "--target-file-size"}},
 		"verify":   {[]string{"--checkpoint", "--table"}, []string{"--max-duration", "--starting-offsets"}},
 		"peek":     {[]string{"--include-headers", "--table"}, []string{"--max-duration", "--checkpoint"}},
 	} {

@@ -300,15 +300,27 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	return &runner.Query{
 		Source: source{p.source}, Sink: p.sink, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
 		NewDecoder: p.newDecoder, DeadLetters: p.letterSink, DeadLetterSchema: decode.DeadLetterSchema(),
+		Bound:    p.bound(),
 		Widening: &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
 			CheckSink: p.checkSink, OddLocation: p.oddLocation,
 			Isolation: j.Source.Isolation(), IncludeHeaders: j.Source.IncludeHeaders, Value: p.settled(), MaxOffsetsPerTrigger: j.Source.MaxOffsetsPerTrigger,
+			MaxBytesPerTrigger: j.Source.MaxBytesPerTrigger, MinOffsetsPerTrigger: j.Source.MinOffsetsPerTrigger, MaxTriggerDelay: j.Source.MaxTriggerDelay,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
-			Accepts: j.Source.Accepts(), Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions),
+			Accepts: j.Source.Accepts(), Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions), MaxRecordsPerPartition: j.Source.MaxRecordsPerPartition,
 			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
 		},
+	}
+}
+
+// bound is where the job's runs end at the latest, nil where the topics do.
+func (p *pipeline) bound() runner.Bound {
+	if s := &p.job.Source; p.source == nil || s.EndingOffsets == nil && s.EndingTimestamp.IsZero() && s.EndingOffsetsByTimestamp == nil {
+		return nil
+	}
+	return func(ctx context.Context, isolation batch.Isolation, view *offsets.View, known offsets.Offsets) (offsets.Offsets, error) {
+		return p.source.Bound(ctx, isolation, view, known, time.Now())
 	}
 }
 
@@ -336,8 +348,9 @@ func sourceOptions(j *job.Job) kafkasrc.Options {
 	s := &j.Source
 	return kafkasrc.Options{Client: s.Kafka, IncludeHeaders: s.IncludeHeaders,
 		Subscription: kafkasrc.Subscription{Topics: s.Subscribe, Pattern: s.SubscribePattern, Assign: s.Assign},
-		Starting: kafkasrc.Starting{Latest: s.StartingOffsets.Each == nil && s.StartingTimestamp.IsZero() && s.StartingOffsets.All == offsets.Latest,
-			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp, EndIfNone: s.StartingOffsetsByTimestampStrategy == "latest", KeepExpired: s.Accepts().Accept(batch.Retention)}}
+		Ending:       kafkasrc.Ending{Offsets: s.EndingOffsets, Timestamp: s.EndingTimestamp, Times: s.EndingOffsetsByTimestamp},
+		Starting: kafkasrc.Starting{Latest: s.StartingOffsets.Each == nil && s.StartingTimestamp.IsZero() && s.StartingOffsetsByTimestamp == nil && s.StartingOffsets.All == offsets.Latest,
+			Offsets: s.StartingOffsets.Each, Timestamp: s.StartingTimestamp, Times: s.StartingOffsetsByTimestamp, EndIfNone: s.StartingOffsetsByTimestampStrategy == "latest", KeepExpired: s.Accepts().Accept(batch.Retention)}}
 }
 
 // sourceName describes the source as Spark does in its progress.

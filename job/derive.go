@@ -15,7 +15,8 @@ var fileProperties = []string{"ssl.truststore.location", "ssl.keystore.location"
 // nobody set.
 func (l *loading) derive() {
 	l.exclusive(subscribePath, patternPath, assignPath)
-	l.exclusive(startOffsetsPath, startTimePath)
+	l.exclusive(startOffsetsPath, startTimePath, startTimesPath)
+	l.exclusive(endOffsetsPath, endTimePath, endTimesPath)
 	l.exclusive(deadLetterPath, deadFolderPath, deadTopicPath)
 	l.exclusive(tablePath, parquetPath)
 	j := l.job

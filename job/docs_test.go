@@ -61,8 +61,8 @@ Outside of it are, and come on top:
   DECIMAL(38,0) eight times: a record of 17 MiB of them was measured to take up to 240 and 590 MiB besides. The columns of a record take at most 16 MiB and 24 times its size: one that would take more, since it leaves out so many values, is malformed (size).
   The rows of small records are inside, however wide the schema is: they are decoded and written a megabyte at a time.
 - **Fetches larger than the share**, if ` + "`max.partition.fetch.bytes` and `fetch.max.bytes`" + ` ask for them: four bytes a worker for each byte more.
-- **The files of a batch, where there are very many**: about 5 KiB for each until the batch is committed. In a batch of 300,000 records of a thousand partition values, with 144 MiB, 19,000 files were measured to take 190 MiB in all without ` + "`sortBy`" + `, and 109 MiB with it,
-  where 2,000 files are enough; 36,000 files, with ` + "`sortBy`" + ` and without room in ` + "`TMPDIR`" + `, took 290 MiB.
+- **The files of a batch, where there are very many**: about 5 KiB for each until the batch is committed. A batch has very many where partition values are, or where ` + "`TMPDIR`" + ` has no room: one of 300,000 records of a thousand partition values, with 144 MiB and two workers, makes 2,000 files, with ` + "`sortBy`" + ` and without, and was measured
+  to take 109 MiB; without room in ` + "`TMPDIR`" + ` 12,800 files took 161 MiB without ` + "`sortBy`" + `, and 36,000 files 290 MiB with it.
 - ` + "`verify`" + `, which holds up to two bytes for each row of the table.
 `
 	exitPreface = `

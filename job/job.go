@@ -46,14 +46,29 @@ type Source struct {
 	// StartingOffsets is where a query without a checkpoint begins; StartingTimestamp, unless zero, replaces it.
 	StartingOffsets   StartingOffsets
 	StartingTimestamp time.Time
-	// StartingOffsetsByTimestampStrategy is error or latest: what a partition without a record of StartingTimestamp or
+	// StartingOffsetsByTimestamp, unless nil, replaces both: a time in milliseconds since 1970 for every partition to read.
+	StartingOffsetsByTimestamp offsets.Offsets
+	// StartingOffsetsByTimestampStrategy is error or latest: what a partition without a record of the time to start at or
 	// later is.
 	StartingOffsetsByTimestampStrategy string
-	// MaxOffsetsPerTrigger bounds a batch, in offsets; 0 is no bound.
+	// EndingOffsets is where runs end at the latest: an offset, or offsets.Latest, for every partition to read; nil is no bound.
+	// EndingTimestamp, unless zero, or EndingOffsetsByTimestamp, unless nil, as StartingOffsetsByTimestamp, replaces it.
+	EndingOffsets            offsets.Offsets
+	EndingTimestamp          time.Time
+	EndingOffsetsByTimestamp offsets.Offsets
+	// MaxOffsetsPerTrigger bounds a batch, in offsets, MaxBytesPerTrigger aims at a size of it, in bytes as Kafka has them; 0 is no
+	// bound.
 	MaxOffsetsPerTrigger int64
-	// MinPartitions asks for at least so many units of work in a batch; 0 leaves it to the planner.
-	MinPartitions  int64
-	IncludeHeaders bool
+	MaxBytesPerTrigger   int64
+	// MinOffsetsPerTrigger is what must be there for a run to begin, in offsets, unless the newest batch is as old as
+	// MaxTriggerDelay; 0 is nothing.
+	MinOffsetsPerTrigger int64
+	MaxTriggerDelay      time.Duration
+	// MinPartitions asks for at least so many units of work in a batch, MaxRecordsPerPartition for units of at most so many
+	// offsets; 0 leaves it to the planner.
+	MinPartitions          int64
+	MaxRecordsPerPartition int64
+	IncludeHeaders         bool
 	// FailOnDataLoss says what becomes of records that are gone from Kafka, OnDataLoss what where another choice was made.
 	FailOnDataLoss bool
 	OnDataLoss     OnDataLoss

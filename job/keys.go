@@ -1,11 +1,11 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"sluice/batch"
 	"sluice/layout"
-	"sluice/offsets"
 )
 
 // Paths that rules speak of.
@@ -18,7 +18,11 @@ const (
 	assignPath        = "source.assign"
 	startOffsetsPath  = "source.startingOffsets"
 	startTimePath     = "source.startingTimestamp"
+	startTimesPath    = "source.startingOffsetsByTimestamp"
 	startNonePath     = "source.startingOffsetsByTimestampStrategy"
+	endOffsetsPath    = "source.endingOffsets"
+	endTimePath       = "source.endingTimestamp"
+	endTimesPath      = "source.endingOffsetsByTimestamp"
 	failOnLossPath    = "source.failOnDataLoss"
 	onLossPath        = "source.onDataLoss"
 	catalogTypePath   = "sink.iceberg.catalog.type"
@@ -67,7 +71,10 @@ const (
 const leastMemory = 144 << 20
 
 // keys is the table that everything else follows from, in the order of the documentation.
-var keys = []*Key{
+var keys = slices.Concat(queryKeys, sourceKeys, recordKeys)
+
+// queryKeys say which query it is.
+var queryKeys = []*Key{
 	key(namePath, func(j *Job) *string { return &j.Name }, queryName, Key{
 		Class: NewQuery, Flag: "name", also: []string{"query", "queryName"},
 		Brief: "The query's name; without one it is the table's",
@@ -77,66 +84,10 @@ var keys = []*Key{
 		Brief: "Where the query keeps what it planned and did; without one _checkpoints/<name> in a local warehouse; needed beside a remote one",
 		Doc: "Where the query keeps what it planned and did. One folder for each query. It may move, if its content moves with it. " +
 			"Without one it is `_checkpoints/<name>` in a local warehouse; beside a remote warehouse it must be given."}),
+}
 
-	properties(kafkaPath, func(j *Job) *Properties { return &j.Source.Kafka }, Key{
-		Class: Free, also: []string{"kafka", "properties"},
-		Doc: "Properties of the Kafka client under their Java names, such as `security.protocol` and `sasl.jaas.config`: the table below has all, and docs/kafka.md a job for each way in. " +
-			"Secrets among them come from a variable or `${file:…}`."}),
-	entry(kafkaPath, bootstrapServers, kafkaOf, servers, Key{
-		Class: Free, Flag: "bootstrap-servers", Needs: ForSource, also: []string{"brokers", "bootstrapServers", "servers"},
-		Brief: "Brokers to begin with, such as broker1:9092,broker2:9092",
-		Doc:   "Brokers to begin with. The cluster is recognised by its id, so these may change."}),
-	entry(kafkaPath, isolationLevel, kafkaOf, oneOf("read_committed", "read_uncommitted"), Key{
-		Class: NextBatch, Default: "read_committed", Allowed: []string{"read_committed", "read_uncommitted"},
-		Doc: "Whether records of open and aborted transactions are left out."}),
-	key(subscribePath, func(j *Job) *[]string { return &j.Source.Subscribe }, topicList, Key{
-		Class: NewQuery, Flag: "subscribe", also: []string{"topic", "topics"},
-		Brief: "Topics to read, with commas; or else --subscribe-pattern or --assign",
-		Doc:   "Topics to read. Exactly one of `subscribe`, `subscribePattern` and `assign` is given. Topics may be added, not taken away."}),
-	key(patternPath, func(j *Job) *string { return &j.Source.SubscribePattern }, pattern, Key{
-		Class: NewQuery, Flag: "subscribe-pattern", also: []string{"topicPattern", "topicsPattern"},
-		Doc: "Reads every topic that the expression matches somewhere in its name; `^` and `$` anchor it. It may change while it matches all topics that were read."}),
-	key(assignPath, func(j *Job) *[]offsets.TopicPartition { return &j.Source.Assign }, assignment, Key{
-		Class: NewQuery, Flag: "assign", also: []string{"partitions"},
-		Brief: `Single partitions to read, such as {"orders":[0,1]}`,
-		Doc:   "Single partitions to read. Partitions may be added, not taken away."}),
-	key(startOffsetsPath, func(j *Job) *StartingOffsets { return &j.Source.StartingOffsets }, positions, Key{
-		Class: Free, Default: "earliest", Flag: "starting-offsets", also: []string{"startingOffset", "offsets", "auto.offset.reset"},
-		Brief: `Where the query begins if its checkpoint is empty: earliest, latest or {"orders":{"0":23}}; afterwards it has no effect`,
-		Doc:   "Where the query begins if its checkpoint is empty; afterwards it has no effect. Partitions that appear later begin at the earliest offset."}),
-	key(startTimePath, func(j *Job) *time.Time { return &j.Source.StartingTimestamp }, moment, Key{
-		Class: Free, Flag: "starting-timestamp",
-		Brief: "Begin at the first record of this time or later, such as 2026-11-01T00:00:00Z, instead of --starting-offsets",
-		Doc:   "Begin at the first record of this time or later, instead of `startingOffsets`."}),
-	key(startNonePath, func(j *Job) *string { return &j.Source.StartingOffsetsByTimestampStrategy }, oneOf("error", "latest"), Key{
-		Class: Free, Default: "error", Allowed: []string{"error", "latest"}, Flag: "starting-offsets-by-timestamp-strategy",
-		Brief: "What becomes of a partition that has no record of --starting-timestamp or later: error refuses to begin, latest begins at its end",
-		Doc: "What becomes of a partition that has no record of `startingTimestamp` or later, an empty one among them: `error` refuses to begin and names all of them, " +
-			"`latest` begins at its end. Without `startingTimestamp` it has no effect."}),
-	key("source.maxOffsetsPerTrigger", func(j *Job) *int64 { return &j.Source.MaxOffsetsPerTrigger }, limit(1), Key{
-		Class: Free, Default: "1000000", Unit: "offsets", Flag: "max-offsets-per-trigger", also: []string{"maxRecords", "batchSize", "rateLimit"},
-		Doc: "No batch has more offsets than this. A run makes as many batches as it takes."}),
-	key("source.minPartitions", func(j *Job) *int64 { return &j.Source.MinPartitions }, count(1), Key{
-		Class: Free, Unit: "pieces", Flag: "min-partitions",
-		Doc: "Cut a batch into at least so many pieces that can be read side by side. Without it the planner decides."}),
-	key("source.includeHeaders", func(j *Job) *bool { return &j.Source.IncludeHeaders }, truth, Key{
-		Class: NextBatch, Default: "false", Flag: "include-headers",
-		Brief: "Add a column with the headers of each record; a table that is there already needs that column first",
-		Doc:   "Adds a column with the headers of each record. A table that is there already needs that column first."}),
-	key(failOnLossPath, func(j *Job) *bool { return &j.Source.FailOnDataLoss }, truth, Key{
-		Class: Free, Default: "true", Flag: "fail-on-data-loss",
-		Brief: "End the run where records are gone from Kafka that were not read; with =false go on without them and record them as lost",
-		Doc: "Whether a run ends (exit code 12, before anything is written) where Kafka does not have any more what the query would read next. With `false` it goes on without those records, whatever the cause, " +
-			"and records what was lost: in the log, the batch's report, the run's summary, the snapshot and the table's ledger. Unlike with Spark nothing is ever read twice or skipped without a word."}),
-	lossKey(batch.Retention, func(j *Job) *string { return &j.Source.OnDataLoss.Retention },
-		"Records that retention or `kafka-delete-records` removed before they were read. `skip` goes on where the log starts now; the skipped offsets are in the plan and counted exactly."),
-	lossKey(batch.Recreated, func(j *Job) *string { return &j.Source.OnDataLoss.Recreated },
-		"A topic that was deleted and created again, which its id tells however many records it has. `restart` reads the new one from its start; what was not read of the old one is lost."),
-	lossKey(batch.Diverged, func(j *Job) *string { return &j.Source.OnDataLoss.Diverged },
-		"A log that was cut short of what was read of it, as after an unclean leader election. `continue` goes on where it was cut, so that offsets from there on are in the table twice, for other records."),
-	lossKey(batch.Missing, func(j *Job) *string { return &j.Source.OnDataLoss.Missing },
-		"Partitions, or topics, that are gone. `drop` goes on without them. Should one come back as the same topic, it is read on from where it was; as another one, `recreated` decides."),
-
+// recordKeys are those of what becomes of records, and of the run.
+var recordKeys = []*Key{
 	key(formatPath, func(j *Job) *string { return &j.Value.Format }, oneOf(formats...), Key{
 		Class: NewQuery, Default: "raw", Allowed: formats, Flag: "value-format",
 		Doc: "How records become columns. `raw` gives `key, value, topic, partition, offset, timestamp, timestampType`, as Spark does. `string` gives the value as text in the column `value`, " +

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"sluice/offsets"
 )
 
 // kind reads and writes the values of one type of key. write gives the canonical form, which read takes again, and
@@ -247,17 +245,35 @@ func countOf(least int64) func(string) (int64, error) {
 
 func size(least int64) kind[int64] {
 	want := "a size of at least " + formatSize(least) + ", such as 256MiB or 500MB"
-	return scalar("size", want, func(s string) (int64, error) {
-		n, err := parseSize(s)
-		switch {
-		case err != nil || n >= least:
-		case n < 1<<20 && counts.MatchString(s): // so few bytes are not what was meant
-			err = fmt.Errorf("has no unit")
-		default:
-			err = fmt.Errorf("is too small")
+	return scalar("size", want, func(s string) (int64, error) { return parseSizeOf(least, s) }, formatSize)
+}
+
+func parseSizeOf(least int64, s string) (int64, error) {
+	n, err := parseSize(s)
+	switch {
+	case err != nil || n >= least:
+	case n < 1<<20 && counts.MatchString(s): // so few bytes are not what was meant
+		err = fmt.Errorf("has no unit")
+	default:
+		err = fmt.Errorf("is too small")
+	}
+	return n, err
+}
+
+// sizeLimit is a size, or none: 0 in the Job.
+func sizeLimit(least int64) kind[int64] {
+	sized := size(least)
+	return scalar("size or none", sized.want+", or none", func(s string) (int64, error) {
+		if s == none {
+			return 0, nil
 		}
-		return n, err
-	}, formatSize)
+		return parseSizeOf(least, s)
+	}, func(n int64) string {
+		if n == 0 {
+			return none
+		}
+		return formatSize(n)
+	})
 }
 
 var span = scalar("duration", "a duration such as 30s, 15m or 1h30m", parseDuration, formatDuration)
@@ -293,60 +309,3 @@ var spanLimit = scalar("duration or none", "a duration above zero such as 30s, 1
 	}
 	return formatDuration(d)
 })
-
-const positionWant = `earliest, latest, or an offset for each partition such as {"orders": {"0": 23, "1": -2}}, where -2 is earliest and -1 latest`
-
-// positions is where to start: earliest, latest, or an offset for each partition.
-var positions = kind[StartingOffsets]{name: "word or map", want: positionWant, plain: true,
-	read: func(t term) (StartingOffsets, []fault) {
-		if t.form == mapForm {
-			each, faults := partitionMap(t)
-			return StartingOffsets{All: offsets.Earliest, Each: each}, faults
-		}
-		return scalar("", positionWant, parsePositions, writePositions).read(t)
-	},
-	write: writePositions,
-}
-
-func parsePositions(s string) (StartingOffsets, error) {
-	switch {
-	case strings.EqualFold(s, "earliest"):
-		return StartingOffsets{All: offsets.Earliest}, nil
-	case strings.EqualFold(s, "latest"):
-		return StartingOffsets{All: offsets.Latest}, nil
-	case strings.HasPrefix(strings.TrimSpace(s), "{"):
-		each, err := offsets.Parse([]byte(s))
-		if err == nil {
-			err = checkPositions(each)
-		}
-		if err != nil {
-			return StartingOffsets{}, fmt.Errorf("does not fit (%w)", err)
-		}
-		return StartingOffsets{All: offsets.Earliest, Each: each}, nil
-	}
-	return StartingOffsets{}, fmt.Errorf("is no position%s", meant(nearest(strings.ToLower(s), []string{"earliest", "latest"})))
-}
-
-func checkPositions(each offsets.Offsets) error {
-	if len(each) == 0 {
-		return fmt.Errorf("it names no partition")
-	}
-	for tp := range each {
-		if err := checkTopic(tp.Topic); err != nil {
-			return fmt.Errorf("topic %q %w", tp.Topic, err)
-		}
-	}
-	return nil
-}
-
-func writePositions(s StartingOffsets) string {
-	switch {
-	case s.Each != nil:
-		return s.Each.String()
-	case s.All == offsets.Latest:
-		return "latest"
-	case s.All == offsets.Earliest:
-		return "earliest"
-	}
-	return ""
-}

@@ -186,49 +186,6 @@ func writeAssignment(partitions []offsets.TopicPartition) string {
 	return compactJSON(byTopic)
 }
 
-// partitionMap reads {topic: {partition: offset}} written in YAML.
-func partitionMap(t term) (offsets.Offsets, []fault) {
-	each := offsets.Offsets{}
-	var faults []fault
-	wrong := func(at Origin, what string) { faults = append(faults, fault{at, what + ": want " + positionWant}) }
-	for _, topic := range t.fields {
-		if err := checkTopic(topic.name); err != nil {
-			wrong(topic.at, fmt.Sprintf("%q %v", clip(topic.name), err))
-			continue
-		}
-		if topic.value.form != mapForm && topic.value.form != badForm {
-			wrong(topic.value.at, "topic "+topic.name+" is "+topic.value.form.String())
-		}
-		for _, p := range topic.value.fields {
-			if tp, at, ok := position(topic.name, p, wrong); ok {
-				each[tp] = at
-			}
-		}
-	}
-	if len(each) == 0 && len(faults) == 0 {
-		wrong(t.at, "names no partition")
-	}
-	return each, faults
-}
-
-// position reads one partition: offset of a topic's map, and tells wrong what does not fit.
-func position(topic string, p field, wrong func(at Origin, what string)) (tp offsets.TopicPartition, at int64, ok bool) {
-	n, err := strconv.ParseInt(p.name, 10, 32)
-	at, offsetErr := strconv.ParseInt(p.value.text, 10, 64)
-	switch {
-	case err != nil || n < 0 || strconv.FormatInt(n, 10) != p.name:
-		wrong(p.at, strconv.Quote(clip(p.name))+" is no partition number")
-	case p.value.form == badForm:
-	case p.value.form != scalarForm:
-		wrong(p.value.at, "the offset is "+p.value.form.String())
-	case offsetErr != nil || at < offsets.Earliest:
-		wrong(p.value.at, p.value.quoted()+" is no offset")
-	default:
-		ok = true
-	}
-	return offsets.TopicPartition{Topic: topic, Partition: int32(n)}, at, ok
-}
-
 const registryWant = "an http or https URL, such as https://registry:8081; several separated by commas"
 
 // registryURLs are the addresses of one registry: a list, or text with commas. Credentials are properties of their own.

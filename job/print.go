@@ -63,7 +63,7 @@ func (j *Job) lines() []line {
 	}
 	for _, k := range keys {
 		switch {
-		case mapOf(k.Path) != nil || k.text(j) == "" || !j.Value.heeds(k.Path): // entries are printed with their map
+		case mapOf(k.Path) != nil || k.text(j) == "" || !j.Value.heeds(k.Path) || j.Source.isReplaced(k.Path): // entries are printed with their map
 		case k.put != nil:
 			indent, name := enter(k.Path)
 			lines = append(lines, line{text: indent + name + ":"})

@@ -21,7 +21,8 @@ func (l *loading) check() {
 	}
 	l.checkOtherSink()
 	l.checkSelection()
-	l.checkStart()
+	l.checkPlaces()
+	l.checkEnds()
 	l.checkLosses()
 	l.checkValue()
 	if l.in.Needs&ForSink != 0 && !l.job.Sink.IsFolder() {
@@ -179,45 +180,6 @@ func (l *loading) checkClient(section string, properties Properties, check func(
 			p.Nearest = join(section, found.Nearest)
 		}
 		l.problems = append(l.problems, p)
-	}
-}
-
-// checkStart compares the partitions that have a starting offset with those that are read, as far as the job tells.
-func (l *loading) checkStart() {
-	source := &l.job.Source
-	if source.StartingOffsets.Each == nil {
-		return
-	}
-	wrong := func(what, names string) {
-		l.report(l.job.origins[startOffsetsPath], startOffsetsPath, what+": "+names)
-	}
-	var extra, lacking []string
-	for _, topic := range source.StartingOffsets.Each.Topics() {
-		if !source.selectsTopic(topic) {
-			extra = append(extra, topic)
-		}
-	}
-	have := source.StartingOffsets.Each.Topics()
-	for _, topic := range source.Subscribe {
-		if !slices.Contains(have, topic) {
-			lacking = append(lacking, topic)
-		}
-	}
-	for _, tp := range source.Assign {
-		if _, ok := source.StartingOffsets.Each[tp]; !ok {
-			lacking = append(lacking, tp.String())
-		}
-	}
-	for _, tp := range source.StartingOffsets.Each.Partitions() {
-		if len(source.Assign) > 0 && source.selectsTopic(tp.Topic) && !slices.Contains(source.Assign, tp) {
-			extra = append(extra, tp.String())
-		}
-	}
-	if len(extra) > 0 {
-		wrong("names what is not read", strings.Join(extra, ", "))
-	}
-	if len(lacking) > 0 {
-		wrong("has no offset for", strings.Join(lacking, ", "))
 	}
 }
 

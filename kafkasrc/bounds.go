@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -18,6 +19,16 @@ import (
 type query struct {
 	timestamp int64
 	level     int8
+	// each has a moment of its own for each partition; nil if there is one for all.
+	each offsets.Offsets
+}
+
+// moment is what to ask of one partition.
+func (q query) moment(tp offsets.TopicPartition) int64 {
+	if q.each != nil {
+		return q.each[tp]
+	}
+	return q.timestamp
 }
 
 // The special moments of ListOffsets.
@@ -31,10 +42,12 @@ func (s *Source) bounds(ctx context.Context, partitions []offsets.TopicPartition
 	var start, end, high offsets.Offsets
 	var startErr, endErr, highErr error
 	var asking sync.WaitGroup
-	asking.Go(func() { start, startErr = s.listOffsets(ctx, partitions, query{earliestOffset, level}) })
-	asking.Go(func() { end, endErr = s.listOffsets(ctx, partitions, query{latestOffset, level}) })
+	asking.Go(func() {
+		start, startErr = s.listOffsets(ctx, partitions, query{timestamp: earliestOffset, level: level})
+	})
+	asking.Go(func() { end, endErr = s.listOffsets(ctx, partitions, query{timestamp: latestOffset, level: level}) })
 	if level != 0 {
-		asking.Go(func() { high, highErr = s.listOffsets(ctx, partitions, query{latestOffset, 0}) })
+		asking.Go(func() { high, highErr = s.listOffsets(ctx, partitions, query{timestamp: latestOffset}) })
 	}
 	asking.Wait()
 	if err := firstError(startErr, endErr, highErr); err != nil {
@@ -92,7 +105,7 @@ func (s *Source) listOffsets(ctx context.Context, partitions []offsets.TopicPart
 		if err != nil {
 			return err
 		}
-		shares, err := shareOut(left, topics, q)
+		shares, err := s.shareOut(left, topics, q)
 		if failed := s.askLeaders(ctx, shares, got); failed != nil {
 			err = failed
 		}
@@ -110,7 +123,7 @@ func (s *Source) listOffsets(ctx context.Context, partitions []offsets.TopicPart
 }
 
 // shareOut makes one request for each leader. The error tells of a partition that has none; the others are still asked.
-func shareOut(partitions []offsets.TopicPartition, topics map[string]*topic, q query) (map[int32]*kmsg.ListOffsetsRequest, error) {
+func (s *Source) shareOut(partitions []offsets.TopicPartition, topics map[string]*topic, q query) (map[int32]*kmsg.ListOffsetsRequest, error) {
 	shares := map[int32]*kmsg.ListOffsetsRequest{}
 	var noLeader error
 	for _, tp := range partitions {
@@ -123,6 +136,10 @@ func shareOut(partitions []offsets.TopicPartition, topics map[string]*topic, q q
 		if req == nil {
 			req = kmsg.NewPtrListOffsetsRequest()
 			req.IsolationLevel = q.level
+			// What the client waits for on top of request.timeout.ms. Only a time may have to be looked up in remote storage (KIP-1075).
+			if req.TimeoutMillis = 0; q.timestamp >= 0 {
+				req.TimeoutMillis = int32(s.settings.requestTimeout / time.Millisecond)
+			}
 			shares[at.broker] = req
 		}
 		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != tp.Topic {
@@ -131,7 +148,7 @@ func shareOut(partitions []offsets.TopicPartition, topics map[string]*topic, q q
 			req.Topics = append(req.Topics, t)
 		}
 		p := kmsg.NewListOffsetsRequestTopicPartition()
-		p.Partition, p.CurrentLeaderEpoch, p.Timestamp = tp.Partition, at.epoch, q.timestamp
+		p.Partition, p.CurrentLeaderEpoch, p.Timestamp = tp.Partition, at.epoch, q.moment(tp)
 		last := &req.Topics[len(req.Topics)-1]
 		last.Partitions = append(last.Partitions, p)
 	}

@@ -199,6 +199,14 @@ func (b broker) piece(tb testing.TB, topic string, partition int32, from, until 
 		LeaderEpoch: details[topic].Partitions[partition].LeaderEpoch}
 }
 
+// pieceNow is all that the view has of a topic's partition 0.
+func pieceNow(tb testing.TB, s *Source, topic string) batch.Piece {
+	tb.Helper()
+	view := mustView(tb, s, nil)
+	b := view.Partitions[tp(topic, 0)]
+	return batch.Piece{Topic: topic, From: b.Start, Until: b.End, TopicID: view.TopicIDs[topic], LeaderEpoch: b.LeaderEpoch}
+}
+
 func read(tb testing.TB, s *Source, pieces ...batch.Piece) *Reader {
 	tb.Helper()
 	r, err := s.Read(tb.Context(), &batch.Task{Pieces: pieces, Isolation: s.Isolation()})

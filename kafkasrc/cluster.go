@@ -63,11 +63,13 @@ func (c *cluster) metadata(ctx context.Context, names []string) (map[string]*top
 	for _, name := range names {
 		req.Topics = append(req.Topics, kmsg.MetadataRequestTopic{Topic: kmsg.StringPtr(name)})
 	}
-	answer, err := c.client.Request(ctx, req)
+	resp, err := hedged(ctx, anyBrokers, askNextAfter, func(ctx context.Context) (*kmsg.MetadataResponse, error) {
+		mine := *req // the client gives it a version
+		return mine.RequestWith(ctx, c.client)
+	})
 	if err != nil {
 		return nil, err
 	}
-	resp := answer.(*kmsg.MetadataResponse)
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package kafkasrc
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Where things stand in a record batch of format 2 (KIP-98). The first 17 bytes are laid out alike in the message sets
 // of formats 0 and 1, where baseOffset is the offset of the message, or of the last one inside a compressed wrapper.
@@ -55,6 +58,15 @@ func nextOffset(batch []byte) int64 {
 		return baseOffset(batch) + 1
 	}
 	return baseOffset(batch) + int64(int32(binary.BigEndian.Uint32(batch[atLastDelta:]))) + 1
+}
+
+// share is what of a batch's bytes belongs to the offsets [from, until), as if all of them took the same.
+func share(batch []byte, from, until int64) int64 {
+	base, next := baseOffset(batch), nextOffset(batch)
+	within := min(next, until) - max(base, from)
+	high, low := bits.Mul64(uint64(len(batch)), uint64(max(0, within)))
+	quotient, _ := bits.Div64(high, low, uint64(next-base)) // within is no more than that
+	return int64(quotient)
 }
 
 // span walks the headers of an answer without decoding anything: the first offset that it covers, and the position

@@ -3,14 +3,17 @@
 package kafkasrc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sluice/batch"
@@ -43,14 +46,6 @@ func produceEach(tb testing.TB, b rig.Broker, records []*kgo.Record) {
 			tb.Fatal(err)
 		}
 	}
-}
-
-// pieceNow is all that the view has of a topic's partition 0.
-func pieceNow(tb testing.TB, s *Source, topic string) batch.Piece {
-	tb.Helper()
-	view := mustView(tb, s, nil)
-	b := view.Partitions[tp(topic, 0)]
-	return batch.Piece{Topic: topic, From: b.Start, Until: b.End, TopicID: view.TopicIDs[topic], LeaderEpoch: b.LeaderEpoch}
 }
 
 func wantRecords(tb testing.TB, got []row, want []*kgo.Record) {
@@ -340,4 +335,41 @@ func TestRealBatchAboveTheFetchSize(t *testing.T) { // https://github.com/conflu
 	s = mustOpen(t, options)
 	_, err := drain(read(t, s, pieceNow(t, s, topic)))
 	wantFault(t, err, batch.BadRecords, topic+"-0", "offset 0", "10,485,760 bytes")
+}
+
+// The largest record that the broker takes, alone and between small ones, is read whole however little a Fetch asks for.
+func TestRealRecordsUpToTheBrokersLimitAreReadWithAnyFetchSize(t *testing.T) { // https://github.com/confluentinc/kafka-rest/issues/608
+	const limit = 1_048_588 // message.max.bytes as brokers have it by default
+	b := rig.Kafka(t)
+	topic := b.CreateTopic(t, 1, nil)
+	client := b.Client(t, kgo.ProducerBatchMaxBytes(2*limit), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	var sent []*kgo.Record
+	send := func(size int) error {
+		r := &kgo.Record{Topic: topic, Value: bytes.Repeat([]byte{byte(size)}, size), Timestamp: epoch}
+		err := client.ProduceSync(t.Context(), r).FirstErr()
+		if err == nil {
+			sent = append(sent, r)
+		}
+		return err
+	}
+	for _, size := range []int{10, limit / 2, 10, 10} {
+		if err := send(size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	largest := limit
+	for ; errors.Is(send(largest), kerr.MessageTooLarge); largest-- {
+	}
+	if largest >= limit || largest < limit-100 {
+		t.Fatalf("the largest record has %d bytes", largest)
+	}
+	if err := send(10); err != nil {
+		t.Fatal(err)
+	}
+	for _, fetch := range []string{"1", "1000", strconv.Itoa(limit - 1), strconv.Itoa(limit), "10000000"} {
+		options := realOptions(b, topics(topic))
+		options.Client["fetch.max.bytes"] = fetch
+		s := mustOpen(t, options)
+		wantRecords(t, mustDrain(t, read(t, s, pieceNow(t, s, topic))), sent)
+	}
 }

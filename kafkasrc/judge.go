@@ -18,7 +18,11 @@ func (f *fetcher) judge(ctx context.Context, try *attempt, t *topic, p *kmsg.Fet
 	_, fromFollower := f.follower[try.tp]
 	switch {
 	case err == nil:
-		return f.accept(try, p)
+		got, err := f.accept(try, p)
+		if empty := (*emptyAnswer)(nil); errors.As(err, &empty) {
+			return f.hole(ctx, try, t, empty)
+		}
+		return got, err
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return answer{}, notAllowed("Read", try.tp.Topic)
 	case forbidden(err):

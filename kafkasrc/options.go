@@ -18,8 +18,9 @@ type Options struct {
 	Client map[string]string
 	// Subscription says which partitions to read.
 	Subscription Subscription
-	// Starting says where a query begins that has read nothing.
+	// Starting says where a query begins that has read nothing, Ending where runs end at the latest.
 	Starting Starting
+	Ending   Ending
 	// IncludeHeaders asks for the record headers, also for tasks that do not.
 	IncludeHeaders bool
 	// FetchBytes is how much one Fetch asks for, 1 MiB if 0. The client properties max.partition.fetch.bytes and
@@ -39,7 +40,8 @@ type Limits struct {
 	// Connect is how long a broker may be unreachable that has not answered yet in this run. 8 s, or
 	// socket.connection.setup.timeout.ms if that is longer.
 	Connect time.Duration
-	// Control is how long one question about topics and offsets may take, retries included. 30 s, or default.api.timeout.ms.
+	// Control is how long one question about topics and offsets may take, retries included. 60 s, or default.api.timeout.ms: a
+	// broker that hangs is waited for once, for request.timeout.ms, and there is time to ask whoever leads after it.
 	Control time.Duration
 	// NoProgress is how long a Reader tries without its position moving. 2 min.
 	NoProgress time.Duration
@@ -64,7 +66,7 @@ func (l Limits) withDefaults(s *settings) Limits {
 		}
 	}
 	set(&l.Connect, max(8*time.Second, s.setupTimeout))
-	set(&l.Control, s.apiTimeout, 30*time.Second)
+	set(&l.Control, s.apiTimeout, time.Minute)
 	set(&l.NoProgress, 2*time.Minute)
 	set(&l.Backoff, s.backoff)
 	set(&l.LongestBackoff, s.maxBackoff, 10*l.Backoff)
@@ -87,8 +89,8 @@ type Subscription struct {
 	Assign []offsets.TopicPartition
 }
 
-// Starting says where to begin; the zero value is the earliest offset of every partition. At most one of Latest, Offsets and
-// Timestamp is set.
+// Starting says where to begin; the zero value is the earliest offset of every partition. At most one of Latest, Offsets,
+// Timestamp and Times is set.
 type Starting struct {
 	// Latest begins at the end.
 	Latest bool
@@ -96,7 +98,11 @@ type Starting struct {
 	Offsets offsets.Offsets
 	// Timestamp begins at the first record that is not older.
 	Timestamp time.Time
-	// EndIfNone goes with Timestamp: a partition that has no such record begins at its end. Without it that is a fault.
+	// Times is the same with a time for each partition, in milliseconds since 1970. It names every assigned partition and no
+	// other.
+	Times offsets.Offsets
+	// EndIfNone goes with Timestamp and Times: a partition that has no such record begins at its end. Without it that is a
+	// fault.
 	EndIfNone bool
 	// KeepExpired goes with Offsets: one below the log start stays as it is, for a caller that records what is lost. Without it
 	// that is a fault.
@@ -107,7 +113,7 @@ type Starting struct {
 func (o Options) Validate() error {
 	_, err := o.settings()
 	_, patternErr := o.Subscription.compile()
-	return errors.Join(err, patternErr, o.Subscription.validate(), o.Starting.validate(), o.validateSizes())
+	return errors.Join(err, patternErr, o.Subscription.validate(), o.Starting.validate(), o.Ending.validate(), o.validateSizes())
 }
 
 func (o Options) validateSizes() error {
@@ -179,13 +185,13 @@ func validTopic(name string) error {
 
 func (s Starting) validate() error {
 	given := 0
-	for _, set := range []bool{s.Latest, s.Offsets != nil, !s.Timestamp.IsZero()} {
+	for _, set := range []bool{s.Latest, s.Offsets != nil, !s.Timestamp.IsZero(), s.Times != nil} {
 		if set {
 			given++
 		}
 	}
 	if given > 1 {
-		return errors.New("latest, offsets and a timestamp are given to start from, at most one is allowed")
+		return errors.New("several of latest, offsets, a timestamp and timestamps are given to start from, at most one is allowed")
 	}
 	for _, tp := range s.Offsets.Partitions() {
 		if s.Offsets[tp] < offsets.Earliest {

@@ -16,7 +16,7 @@ var properties = withTLS(map[string]property{
 	"security.protocol":         {set: setProtocol, doc: "`PLAINTEXT`, which is the default, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`"},
 	"isolation.level":           {set: setIsolation, doc: "`read_committed`, which is the default, or `read_uncommitted`"},
 	"request.timeout.ms":        {set: millis(func(s *settings) *time.Duration { return &s.requestTimeout }), doc: "how long one request may take; 30000"},
-	"default.api.timeout.ms":    {set: millis(func(s *settings) *time.Duration { return &s.apiTimeout }), doc: "how long one question about topics and offsets may take with all its repetitions; 30000"},
+	"default.api.timeout.ms":    {set: millis(func(s *settings) *time.Duration { return &s.apiTimeout }), doc: "how long one question about topics and offsets may take with all its repetitions; 60000"},
 	"retry.backoff.ms":          {set: millis(func(s *settings) *time.Duration { return &s.backoff }), doc: "the pause before the first repetition, which doubles; 100"},
 	"retry.backoff.max.ms":      {set: millis(func(s *settings) *time.Duration { return &s.maxBackoff }), doc: "the longest such pause; ten times the first"},
 	"metadata.max.age.ms":       {set: millis(func(s *settings) *time.Duration { return &s.metadataMaxAge }), doc: "how old the list of brokers and leaders may be; 300000"},

@@ -40,7 +40,9 @@ type Reader struct {
 	// damaged counts how often the batch at hand came with a bad checksum.
 	damaged int
 	read    int64
-	failed  error
+	// inside are the bytes of record batches that lie in the pieces.
+	inside int64
+	failed error
 }
 
 // ahead is a Fetch on its way.
@@ -175,6 +177,7 @@ func (r *Reader) nextBatch() (ready bool, err error) {
 		return false, r.openFailed(err)
 	}
 	r.damaged = 0
+	r.inside += share(whole, r.positions[r.piece], until)
 	if hidden, err := r.hidden(); err != nil || hidden {
 		return false, err
 	}
@@ -367,6 +370,10 @@ func (r *Reader) Positions() []int64 {
 
 // ReadBytes counts the bytes of record batches fetched, compressed as the broker sent them.
 func (r *Reader) ReadBytes() int64 { return r.read }
+
+// RecordBytes counts the bytes of the record batches that the pieces are made of, compressed as the broker keeps them: of one
+// that reaches beyond a piece, the part that its offsets are.
+func (r *Reader) RecordBytes() int64 { return r.inside }
 
 // Close ends the outstanding request. What Next returned is no longer valid. It is safe to call twice.
 func (r *Reader) Close() error {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"regexp"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -133,7 +132,7 @@ func (s *Source) Start(ctx context.Context) (offsets.Offsets, error) {
 	switch starting := s.options.Starting; {
 	case starting.Offsets != nil:
 		return explicitStart(starting.Offsets, bounds, starting.KeepExpired)
-	case !starting.Timestamp.IsZero():
+	case !starting.Timestamp.IsZero(), starting.Times != nil:
 		return s.startAt(ctx, starting, level, bounds)
 	case starting.Latest:
 		return (&offsets.View{Partitions: bounds}).Ends(), nil
@@ -141,31 +140,6 @@ func (s *Source) Start(ctx context.Context) (offsets.Offsets, error) {
 	start := make(offsets.Offsets, len(bounds))
 	for tp, b := range bounds {
 		start[tp] = b.Start
-	}
-	return start, nil
-}
-
-// startAt finds the first record of each partition that is not older than the timestamp. A partition that has none begins
-// at its end or is a fault, as is chosen, but never begins at its beginning (https://github.com/apache/hudi/issues/19658).
-func (s *Source) startAt(ctx context.Context, starting Starting, level int8, bounds map[offsets.TopicPartition]offsets.Bounds) (offsets.Offsets, error) {
-	ms := starting.Timestamp.UnixMilli()
-	if time.UnixMilli(ms).Before(starting.Timestamp) {
-		ms++ // Kafka's clock has milliseconds
-	}
-	partitions := (&offsets.View{Partitions: bounds}).Ends().Partitions()
-	start, err := s.listOffsets(ctx, partitions, query{timestamp: max(ms, 0), level: level})
-	if err != nil {
-		return nil, err
-	}
-	var none []string
-	for _, tp := range partitions {
-		if start[tp] < 0 {
-			start[tp] = bounds[tp].End
-			none = append(none, tp.String())
-		}
-	}
-	if len(none) > 0 && !starting.EndIfNone {
-		return nil, noneSince(starting.Timestamp, none)
 	}
 	return start, nil
 }

@@ -40,8 +40,9 @@ func openPostgres(ctx context.Context, o CatalogOptions) (catalog.Catalog, error
 	always := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return true })
 	p := &postgres{db: stdlib.OpenDB(*config, always), options: o, address: postgresName(o.URI)}
 	p.db.SetMaxOpenConns(2)
-	u := &unborn{path: p.address + " (its tables iceberg_tables and iceberg_namespace_properties)", there: p.there, open: p.open, unwritable: p.unwritable, close: p.db.Close}
-	if _, err := u.get(ctx, false); err != nil {
+	u := &unborn{path: p.address + " (its tables iceberg_tables and iceberg_namespace_properties)", there: p.there, open: p.open, close: p.db.Close,
+		unwritable: func(ctx context.Context) error { return repeat(ctx, func() error { return p.unwritable(ctx) }) }}
+	if _, err := repeated(ctx, func() (catalog.Catalog, error) { return u.get(ctx, false) }); err != nil {
 		return nil, errors.Join(err, p.db.Close())
 	}
 	return u, nil

@@ -49,15 +49,17 @@ func hashOfFiles(t *testing.T, s *Iceberg) (hash string, files int) {
 func TestFilesAreTheSameHoweverRowsAreGathered(t *testing.T) {
 	for name, c := range map[string]struct {
 		partitionBy, sortBy []string
+		memory              int64
 		hash                string
 	}{
-		"partitions": {[]string{"bucket(5, s)"}, nil, "7b3a96250c27f305"},
-		"sorted":     {nil, []string{"truncate(2, s) DESC", "d"}, "67d9e881cd605549"},
-		"both":       {[]string{"bucket(3, i)"}, []string{"l", "bin"}, "d12dfbe3bfd8770c"},
+		"partitions":      {[]string{"bucket(5, s)"}, nil, 40 << 20, "67d0e90d160b3205"},
+		"many partitions": {[]string{"bucket(5, s)"}, nil, 3 << 20, "fc552b37cd04297a"},
+		"sorted":          {nil, []string{"truncate(2, s) DESC", "d"}, 3 << 20, "67d9e881cd605549"},
+		"both":            {[]string{"bucket(3, i)"}, []string{"l", "bin"}, 3 << 20, "d12dfbe3bfd8770c"},
 	} {
 		s := New(openSQLite(t, t.TempDir()), func() Options {
 			o := testOptions()
-			o.Codec, o.MemoryBytes, o.CreatedBy = parquetfile.Uncompressed, 3<<20, "sluice 1.0.0"
+			o.Codec, o.MemoryBytes, o.CreatedBy = parquetfile.Uncompressed, c.memory, "sluice 1.0.0"
 			o.PartitionBy, o.SortBy = partitionBy(t, c.partitionBy...), sortBy(t, c.sortBy...)
 			return o
 		}())

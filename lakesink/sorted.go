@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"sluice/batch"
 	"sluice/columns"
 	"sluice/lakesink/parquetfile"
 	"sluice/lakesink/partition"
@@ -83,6 +84,11 @@ func (s *sorted) write(ctx context.Context, rows *columns.Batch) error {
 		return nil
 	}
 	s.gather(rows)
+	return s.bound(ctx)
+}
+
+// bound makes room where rows that wait are too many.
+func (s *sorted) bound(ctx context.Context) error {
 	if s.bytes < s.room {
 		return nil
 	}
@@ -96,16 +102,36 @@ func (s *sorted) gather(rows *columns.Batch) {
 	s.weigh(rows)
 	s.incoming = append(append(s.incoming[:0], rows.Columns...), s.keys, s.weights)
 	if s.gathered.Columns == nil {
-		for i := range s.incoming {
-			s.gathered.Columns = append(s.gathered.Columns, s.incoming[i].Empty())
-			s.slice = append(s.slice, s.incoming[i].Empty())
-		}
+		s.gathered.Columns, s.slice = emptied(s.incoming), emptied(s.incoming)
 	}
 	s.inOrder = s.sorter.sort(&s.keys, s.inOrder)
 	for i := range s.incoming {
 		s.gathered.Columns[i].AppendRows(&s.incoming[i], s.inOrder)
 	}
 	s.gathered.Rows += rows.Rows
+	s.measure()
+}
+
+// emptied are columns like these, without rows.
+func emptied(like []columns.Array) (empty []columns.Array) {
+	for i := range like {
+		empty = append(empty, like[i].Empty())
+	}
+	return empty
+}
+
+// take makes rows the first ones that wait. It keeps them, and copies none.
+func (s *sorted) take(rows *columns.Batch) {
+	s.appendKeys(rows)
+	s.weigh(rows)
+	s.gathered = columns.Batch{Rows: rows.Rows, Columns: append(rows.Columns, s.keys, s.weights)}
+	s.keys, s.weights = spill.KeyColumn, spill.WeightColumn
+	s.slice = emptied(s.gathered.Columns)
+	s.measure()
+}
+
+// measure finds out how much memory the rows that wait take.
+func (s *sorted) measure() {
 	s.bytes = sortableBytes * int64(s.gathered.Rows)
 	for i := range s.gathered.Columns {
 		s.bytes += s.gathered.Columns[i].Size()
@@ -155,10 +181,17 @@ func (s *sorted) weigh(rows *columns.Batch) {
 // close writes all that is there.
 func (s *sorted) close(ctx context.Context) error {
 	err := s.flush(ctx)
-	if s.w.spilled.Bytes = s.disk.Written; s.failure != nil {
-		s.w.spilled.Failure = fmt.Sprintf("%s: %v", os.TempDir(), s.failure)
-	}
+	s.w.spilled = s.spilled()
 	return err
+}
+
+// spilled says what went to temporary files, and why no more did.
+func (s *sorted) spilled() batch.Spilled {
+	spilled := batch.Spilled{Bytes: s.disk.Written}
+	if s.failure != nil {
+		spilled.Failure = fmt.Sprintf("%s: %v", os.TempDir(), s.failure)
+	}
+	return spilled
 }
 
 // abort gives up the open file, and all rows.

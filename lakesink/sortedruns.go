@@ -29,6 +29,17 @@ func (s *sorted) spill(ctx context.Context) error {
 	return s.flush(ctx)
 }
 
+// try finds out whether there can be temporary files at all.
+func (s *sorted) try() error {
+	run, err := s.disk.NewRun()
+	if err != nil {
+		s.failure = err
+		return err
+	}
+	s.forget([]*spill.Run{run})
+	return nil
+}
+
 // sort puts the rows that wait in order.
 func (s *sorted) sort() []int32 {
 	if s.gathered.Rows == 0 {

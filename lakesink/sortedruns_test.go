@@ -19,7 +19,7 @@ import (
 	"sluice/lakesink/spill"
 )
 
-// sortedTask is a task that writes sorted rows; its temporary files are counted, and may have little room.
+// sortedTask is a task that writes sorted rows, or ones of many partitions; its temporary files are counted, and may have little room.
 type sortedTask struct {
 	*Writer
 	sink       *Iceberg
@@ -58,16 +58,18 @@ func beginSorted(t *testing.T, memory int64, change ...func(*Options)) *sortedTa
 	}
 	t.Cleanup(w.Abort)
 	task := &sortedTask{Writer: w, sink: s}
-	w.sorted.disk.Create = func() (spill.File, error) {
-		f, err := spill.Temporary()
-		if err != nil {
-			return nil, err
-		}
-		task.made++
-		task.open++
-		return &countedFile{f, task, 0}, nil
-	}
+	w.sorted.disk.Create = task.create
 	return task
+}
+
+func (task *sortedTask) create() (spill.File, error) {
+	f, err := spill.Temporary()
+	if err != nil {
+		return nil, err
+	}
+	task.made++
+	task.open++
+	return &countedFile{f, task, 0}, nil
 }
 
 // unsortedRows are n rows of some 230 bytes, p of which is in no order, in batches of so many.
@@ -90,8 +92,8 @@ func (s *sortedTask) finished(t *testing.T, batches []*columns.Batch) []batch.Da
 		if err := s.Write(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		if s.sorted.bytes > s.sorted.room+2*batchBytes(b) {
-			t.Fatalf("rows that wait hold %d bytes, of %d", s.sorted.bytes, s.sorted.room)
+		if err := s.bounded(b); err != nil {
+			t.Fatal(err)
 		}
 	}
 	files, err := s.Close(t.Context())
@@ -102,6 +104,21 @@ func (s *sortedTask) finished(t *testing.T, batches []*columns.Batch) []batch.Da
 		t.Errorf("%d temporary files of %d are open", s.open, s.made)
 	}
 	return files
+}
+
+// bounded checks what rows hold that wait, and files that are open, after a batch.
+func (s *sortedTask) bounded(b *columns.Batch) error {
+	sorted, spread := s.sorted, s.spread
+	if spread != nil {
+		sorted = spread.overflow
+	}
+	switch {
+	case sorted != nil && sorted.bytes > sorted.room+2*batchBytes(b):
+		return fmt.Errorf("rows that wait hold %d bytes, of %d", sorted.bytes, sorted.room)
+	case spread != nil && (spread.held > spread.most || spread.bytes > spread.room+batchBytes(b)):
+		return fmt.Errorf("open files hold %d bytes of %d, rows that wait %d of %d", spread.held, spread.most, spread.bytes, spread.room)
+	}
+	return nil
 }
 
 // wantSorted checks that each file is sorted and that all have n rows, each once.

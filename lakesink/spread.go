@@ -2,13 +2,14 @@ package lakesink
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"slices"
 
+	"sluice/batch"
 	"sluice/columns"
 	"sluice/lakesink/parquetfile"
 	"sluice/lakesink/partition"
+	"sluice/lakesink/spill"
 )
 
 // spread sends rows to the files of their partitions, within a bound of memory that does not depend on how many partitions
@@ -16,16 +17,21 @@ import (
 //
 // While all rows have been of one partition they go straight into its file. From the second one on they are gathered until
 // there are room bytes of them; then each partition's rows go to its file together, so that pages are as large as they can
-// be. Of a file that is open nothing is in memory but its compressed pages. When these are more than most bytes the largest
-// files are finished, which frees the most for the fewest files. Partitions of few rows wait for more.
+// be. Of a file that is open nothing is in memory but its compressed pages. When these are more than most bytes files are
+// finished: large ones, and those of partitions that no more rows come for. Partitions of few rows wait for more.
+//
+// Where that would make more than one small file of a partition, all that comes goes to temporary files and is merged in the end
+// (overflow). Where there is no room for these the largest files are finished, which frees the most for the fewest files.
 type spread struct {
 	w    *Writer
 	spec *partition.Spec
-	// base makes the writers of files, which share its memory.
-	base  *parquetfile.Writer
-	spare []*parquetfile.Writer
-	room  int64
-	most  int64
+	// base makes the writers of files, which share its memory. Each open file takes least bytes, however few rows it has.
+	base   *parquetfile.Writer
+	spare  []*parquetfile.Writer
+	memory int64
+	room   int64
+	most   int64
+	least  int64
 
 	parts map[string]*part
 	// last is the partition of the row before.
@@ -42,6 +48,14 @@ type spread struct {
 	// open are the partitions whose files are open, held what these take of memory.
 	open []*part
 	held int64
+	// round counts how often rows have left, ended the partitions that are over.
+	round, ended int
+
+	// overflow takes the rows once there are too many partitions, create makes its temporary files, and spilled says what became of
+	// them.
+	overflow *sorted
+	create   func() (spill.File, error)
+	spilled  batch.Spilled
 }
 
 // part is a partition that rows came for.
@@ -52,10 +66,16 @@ type part struct {
 	old  int
 	file *outFile // nil while none is open
 	held int64
+	// at is where in open it is, round when rows last went to the file. ended says that it has a small file, which was finished
+	// before all its rows were there.
+	at, round int
+	ended     bool
 }
 
 func newSpread(w *Writer, spec *partition.Spec, memory int64) *spread {
-	return &spread{w: w, spec: spec, base: w.files, room: min(memory/gatheredShare, mostRoom), most: memory * 3 / 8, parts: map[string]*part{}}
+	first := w.files.Sibling()
+	return &spread{w: w, spec: spec, base: w.files, spare: []*parquetfile.Writer{first}, memory: memory, room: min(memory/gatheredShare, mostRoom),
+		most: memory * 3 / 8, least: first.Held(), parts: map[string]*part{}, create: spill.Temporary}
 }
 
 // gatheredShare is the part of the memory for rows that wait; while some are kept they take half as much again.
@@ -72,6 +92,9 @@ func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
 	if rows.Rows == 0 {
 		return nil
 	}
+	if s.overflow != nil {
+		return s.pour(ctx, rows)
+	}
 	if s.straight(rows) {
 		p := s.only()
 		s.start(p)
@@ -85,7 +108,7 @@ func (s *spread) write(ctx context.Context, rows *columns.Batch) error {
 	if s.bytes < s.room {
 		return nil
 	}
-	return s.settle(ctx, false)
+	return s.settle(ctx)
 }
 
 // straight reports whether the rows are of the only partition that there has been, if there has been one.
@@ -110,12 +133,13 @@ func (s *spread) only() *part { return s.last }
 // part prepares for rows of several partitions: a file that has gone to the store in part is finished, so that no two are on
 // their way.
 func (s *spread) part() error {
+	var begun []*part
 	for _, p := range s.open {
 		if p.file.files.Groups() > 0 {
-			return s.finish([]*part{p})
+			begun = append(begun, p)
 		}
 	}
-	return nil
+	return s.end(begun)
 }
 
 // partition finds the partition of a row.
@@ -182,17 +206,30 @@ func (s *spread) measure() {
 	}
 }
 
-// settle sends rows that wait to their files: all of them, or those of partitions that have at least half as many as the
-// mean. What stays is less than half of the rows.
-func (s *spread) settle(ctx context.Context, all bool) error {
-	var stay []*part
+// settle sends rows that wait to their files: those of partitions that have at least half as many as the mean. What stays is less
+// than half of the rows, or all that is left once there are too many partitions.
+func (s *spread) settle(ctx context.Context) error {
+	s.round++
+	var leave, stay []*part
 	for _, p := range s.waiting {
-		if !all && 2*len(p.rows)*len(s.waiting) < s.gathered.Rows {
+		if 2*len(p.rows)*len(s.waiting) < s.gathered.Rows {
 			stay = append(stay, p)
-			continue
+		} else {
+			leave = append(leave, p)
 		}
+	}
+	if s.crowded(leave) {
+		return s.flow(ctx)
+	}
+	for i, p := range leave {
 		if err := s.send(ctx, p); err != nil {
 			return err
+		}
+		if enough, err := s.relieve(); err != nil {
+			return err
+		} else if !enough {
+			s.keep(append(stay, leave[i+1:]...))
+			return s.flow(ctx)
 		}
 	}
 	s.keep(stay)
@@ -210,12 +247,9 @@ func (s *spread) send(ctx context.Context, p *part) error {
 			return err
 		}
 	}
-	p.rows, p.old = p.rows[:0], 0
+	p.rows, p.old, p.round = p.rows[:0], 0, s.round
 	s.weigh(p)
-	if s.held <= s.most {
-		return nil
-	}
-	return s.relieve()
+	return nil
 }
 
 // sliced are some of the rows that wait.
@@ -270,75 +304,19 @@ func (s *spread) shrink() {
 	}
 }
 
-// start opens a file for p, if none is open.
-func (s *spread) start(p *part) {
-	if p.file != nil {
-		return
-	}
-	var files *parquetfile.Writer
-	if n := len(s.spare); n > 0 {
-		files, s.spare = s.spare[n-1], s.spare[:n-1]
-	} else {
-		files = s.base.Sibling()
-	}
-	key := []byte(p.key)
-	p.file = &outFile{w: s.w, files: files, folder: s.w.folderOf(s.spec, key), values: s.spec.JSON(key)}
-	s.open = append(s.open, p)
-}
-
-// weigh takes in what p's file holds now.
-func (s *spread) weigh(p *part) {
-	held := p.file.files.Held()
-	s.held += held - p.held
-	p.held = held
-}
-
-// relieve finishes the largest files until a third of the memory for open files is free.
-func (s *spread) relieve() error {
-	largest := slices.SortedFunc(slices.Values(s.open), func(a, b *part) int { return cmp.Compare(b.held, a.held) })
-	left, n := s.held, 0
-	for n < len(largest) && left > s.most*2/3 {
-		left -= largest[n].held
-		n++
-	}
-	return s.finish(largest[:n])
-}
-
-// finish completes files.
-func (s *spread) finish(parts []*part) error {
-	defer func() { s.open = slices.DeleteFunc(s.open, func(p *part) bool { return p.file == nil }) }()
-	for _, p := range parts {
-		if p.file.open != nil {
-			if err := p.file.finish(); err != nil {
-				return err
-			}
-		}
-		if len(s.spare) < 16 {
-			s.spare = append(s.spare, p.file.files)
-		}
-		s.held -= p.held
-		p.file, p.held = nil, 0
-	}
-	return nil
-}
-
-// forget drops partitions that have neither a file nor rows, so that any number of them may come and go.
-func (s *spread) forget() {
-	if len(s.parts) < 2*(len(s.open)+len(s.waiting)+1) {
-		return
-	}
-	for key, p := range s.parts {
-		if p.file == nil && len(p.rows) == 0 {
-			delete(s.parts, key)
-		}
-	}
-	s.last = nil
-}
-
 // close finishes everything.
 func (s *spread) close(ctx context.Context) error {
-	if err := s.settle(ctx, true); err != nil {
-		return err
+	if s.overflow != nil {
+		return s.overflow.close(ctx)
+	}
+	s.w.spilled = s.spilled
+	for _, p := range s.waiting { // no more rows come: one file after the other is complete
+		if err := s.send(ctx, p); err != nil {
+			return err
+		}
+		if err := s.finish([]*part{p}); err != nil {
+			return err
+		}
 	}
 	return s.finish(slices.Clone(s.open))
 }
@@ -346,5 +324,8 @@ func (s *spread) close(ctx context.Context) error {
 func (s *spread) abort() {
 	for _, p := range s.open {
 		p.file.abort()
+	}
+	if s.overflow != nil {
+		s.overflow.abort()
 	}
 }

@@ -141,20 +141,24 @@ func (u *unborn) CatalogType() catalog.Type { return catalog.SQL }
 
 // CreateTable makes the database if need be.
 func (u *unborn) CreateTable(ctx context.Context, id table.Identifier, schema *iceberg.Schema, options ...catalog.CreateTableOpt) (*table.Table, error) {
-	c, err := u.get(ctx, true)
-	if err != nil {
-		return nil, err
-	}
-	return c.CreateTable(ctx, id, schema, options...)
+	return repeated(ctx, func() (*table.Table, error) {
+		c, err := u.get(ctx, true)
+		if err != nil {
+			return nil, err
+		}
+		return c.CreateTable(ctx, id, schema, options...)
+	})
 }
 
 // CreateNamespace makes the database if need be.
 func (u *unborn) CreateNamespace(ctx context.Context, namespace table.Identifier, p iceberg.Properties) error {
-	c, err := u.get(ctx, true)
-	if err != nil {
-		return err
-	}
-	return c.CreateNamespace(ctx, namespace, p)
+	return repeat(ctx, func() error {
+		c, err := u.get(ctx, true)
+		if err != nil {
+			return err
+		}
+		return c.CreateNamespace(ctx, namespace, p)
+	})
 }
 
 // CommitTable fails without a database.
@@ -168,14 +172,16 @@ func (u *unborn) CommitTable(ctx context.Context, id table.Identifier, reqs []ta
 
 // LoadTable finds no table without a database.
 func (u *unborn) LoadTable(ctx context.Context, id table.Identifier) (*table.Table, error) {
-	c, err := u.get(ctx, false)
-	switch {
-	case err != nil:
-		return nil, err
-	case c == nil:
-		return nil, u.noTable(id)
-	}
-	return c.LoadTable(ctx, id)
+	return repeated(ctx, func() (*table.Table, error) {
+		c, err := u.get(ctx, false)
+		switch {
+		case err != nil:
+			return nil, err
+		case c == nil:
+			return nil, u.noTable(id)
+		}
+		return c.LoadTable(ctx, id)
+	})
 }
 
 // DropTable finds no table without a database.
@@ -198,20 +204,24 @@ func (u *unborn) RenameTable(ctx context.Context, from, to table.Identifier) (*t
 
 // CheckTableExists is false without a database.
 func (u *unborn) CheckTableExists(ctx context.Context, id table.Identifier) (bool, error) {
-	c, err := u.get(ctx, false)
-	if c == nil {
-		return false, err
-	}
-	return c.CheckTableExists(ctx, id)
+	return repeated(ctx, func() (bool, error) {
+		c, err := u.get(ctx, false)
+		if c == nil {
+			return false, err
+		}
+		return c.CheckTableExists(ctx, id)
+	})
 }
 
 // CheckNamespaceExists is false without a database.
 func (u *unborn) CheckNamespaceExists(ctx context.Context, namespace table.Identifier) (bool, error) {
-	c, err := u.get(ctx, false)
-	if c == nil {
-		return false, err
-	}
-	return c.CheckNamespaceExists(ctx, namespace)
+	return repeated(ctx, func() (bool, error) {
+		c, err := u.get(ctx, false)
+		if c == nil {
+			return false, err
+		}
+		return c.CheckNamespaceExists(ctx, namespace)
+	})
 }
 
 // ListTables finds no namespace without a database.
@@ -227,11 +237,13 @@ func (u *unborn) ListTables(ctx context.Context, namespace table.Identifier) ite
 
 // ListNamespaces is empty without a database.
 func (u *unborn) ListNamespaces(ctx context.Context, parent table.Identifier) ([]table.Identifier, error) {
-	c, err := u.get(ctx, false)
-	if c == nil {
-		return nil, err
-	}
-	return c.ListNamespaces(ctx, parent)
+	return repeated(ctx, func() ([]table.Identifier, error) {
+		c, err := u.get(ctx, false)
+		if c == nil {
+			return nil, err
+		}
+		return c.ListNamespaces(ctx, parent)
+	})
 }
 
 // DropNamespace finds no namespace without a database.
@@ -245,11 +257,13 @@ func (u *unborn) DropNamespace(ctx context.Context, namespace table.Identifier) 
 
 // LoadNamespaceProperties finds no namespace without a database.
 func (u *unborn) LoadNamespaceProperties(ctx context.Context, namespace table.Identifier) (iceberg.Properties, error) {
-	c, err := u.get(ctx, false)
-	if c == nil {
-		return nil, errors.Join(err, u.noNamespace(namespace))
-	}
-	return c.LoadNamespaceProperties(ctx, namespace)
+	return repeated(ctx, func() (iceberg.Properties, error) {
+		c, err := u.get(ctx, false)
+		if c == nil {
+			return nil, errors.Join(err, u.noNamespace(namespace))
+		}
+		return c.LoadNamespaceProperties(ctx, namespace)
+	})
 }
 
 // UpdateNamespaceProperties finds no namespace without a database.

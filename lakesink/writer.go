@@ -217,7 +217,7 @@ func (w *Writer) Close(ctx context.Context) ([]batch.DataFile, error) {
 	return w.finished, nil
 }
 
-// Spilled says what of rows that were sorted went to temporary files.
+// Spilled says what of the rows went to temporary files.
 func (w *Writer) Spilled() batch.Spilled { return w.spilled }
 
 func (w *Writer) finish(ctx context.Context) error {

@@ -57,6 +57,9 @@ func lost(offsets int64, losses []Loss) string {
 	text := plural(offsets, "offset")
 	for i := range losses {
 		if losses[i].Offsets < 0 {
+			if offsets == 0 {
+				return "what came after that which was read"
+			}
 			return text + " at least, and what came after that which was read"
 		}
 	}

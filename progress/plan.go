@@ -48,6 +48,16 @@ type Plan struct {
 	Isolation string `json:"isolation"`
 	// MaxOffsets is the limit of a batch, 0 for none.
 	MaxOffsets int64 `json:"maxOffsets"`
+	// MaxBytes is the target for a batch in bytes of Kafka, 0 for none; Limit the number of offsets that a batch may have by
+	// both, 0 for any.
+	MaxBytes int64 `json:"maxBytes"`
+	Limit    int64 `json:"limit"`
+	// KafkaBytes is what Batch takes in Kafka, by what the newest batches took; -1 if there is nothing to estimate from.
+	KafkaBytes int64 `json:"kafkaBytes"`
+	// Waiting says that the run would do nothing, since too little is there; null if it would.
+	Waiting *Waiting `json:"waiting"`
+	// Bound says how the query stands to where its runs end; null where they end where the topics do.
+	Bound *Bound `json:"bound"`
 	// StartOrigin says where the starting offsets come from: the last plan, the pinned start, a key of the job, or a
 	// choice; empty if the run would stop.
 	StartOrigin string `json:"startOrigin"`
@@ -134,12 +144,10 @@ var actions = map[string]string{
 func (p *Plan) WriteText(w io.Writer) error {
 	var out page
 	out.linef("%s: the next run would %s", p.Query, p.headline())
-	limit := "none"
-	if p.MaxOffsets > 0 {
-		limit = count(p.MaxOffsets) + " offsets a batch"
-	}
-	pairs := append(p.Refusal.pairs(), [][2]string{{"query id", p.QueryID}, {"start from", p.StartOrigin}, {"isolation", p.Isolation}, {"limit", limit}}...)
+	pairs := append(p.Refusal.pairs(), [][2]string{{"query id", p.QueryID}, {"start from", p.StartOrigin}, {"isolation", p.Isolation}, {"limit", p.limits()}, {"end", p.Bound.text()}}...)
 	switch {
+	case p.Waiting != nil:
+		pairs = append(pairs, [2]string{"next batch", "none, the run would wait: " + p.Waiting.text()})
 	case p.Batch >= 0:
 		pairs = append(pairs, [2]string{"next batch", number(p.Batch) + ", at most " + plural(p.Records, "record")})
 		pairs = append(pairs, [2]string{"after it", plural(max(0, p.Batches-1), "more batch") + ", at most " + plural(p.Remaining, "record")})
@@ -147,6 +155,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 		pairs = append(pairs, [2]string{"next batch", "none: the run would stop before it reads anything"})
 	default:
 		pairs = append(pairs, [2]string{"next batch", "none: there is nothing to read"})
+	}
+	if p.KafkaBytes > 0 && p.Batch >= 0 {
+		pairs = append(pairs, [2]string{"would read", "about " + size(p.KafkaBytes)})
 	}
 	if p.EstimatedBytes >= 0 && p.EstimatedFiles >= 0 && p.Batch >= 0 {
 		pairs = append(pairs, [2]string{"would write", "about " + size(p.EstimatedBytes) + " in " + plural(p.EstimatedFiles, "file")})
@@ -185,6 +196,26 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	out.notes(p.Notes)
 	return out.to(w)
+}
+
+// limits is what bounds a batch.
+func (p *Plan) limits() string {
+	text := "none"
+	if p.MaxOffsets > 0 {
+		text = count(p.MaxOffsets) + " offsets a batch"
+	}
+	if p.MaxBytes > 0 {
+		if p.MaxOffsets > 0 {
+			text += " and "
+		} else {
+			text = ""
+		}
+		text += "about " + size(p.MaxBytes) + " of Kafka's"
+		if p.Limit > 0 {
+			text += ", which comes to " + count(p.Limit) + " offsets now"
+		}
+	}
+	return text
 }
 
 // columns are shown where somebody chose them: those of raw are always the same.

@@ -67,9 +67,11 @@ type Extra struct {
 	DeadLetterFiles    int64  `json:"deadLetterFiles,omitempty"`
 	DeadLetterSnapshot int64  `json:"deadLetterSnapshot,omitempty"`
 	// ReadBytes were fetched from Kafka, as sent; WrittenBytes is the size of the data files.
-	ReadBytes    int64 `json:"readBytes"`
+	ReadBytes int64 `json:"readBytes"`
+	// RecordBytes is what the records of the batch take in Kafka, as sent, whatever was fetched for them; absent if unknown.
+	RecordBytes  int64 `json:"recordBytes,omitempty"`
 	WrittenBytes int64 `json:"writtenBytes"`
-	// SpilledBytes went to temporary files, of rows that are sorted and that memory did not hold; absent if none did.
+	// SpilledBytes went to temporary files, of rows that are sorted or of many partitions, and that memory did not hold; absent if none did.
 	SpilledBytes int64 `json:"spilledBytes,omitempty"`
 	Files        int64 `json:"files"`
 	// Snapshot is the table's snapshot that holds the batch.
@@ -133,8 +135,12 @@ type Summary struct {
 	Lag        int64 `json:"lag"`
 	DurationMs int64 `json:"durationMs"`
 	ExitCode   int   `json:"exitCode"`
-	// Stopped says why a run that did not catch up ended: "max-batches", "max-duration", "signal", or "error".
+	// Stopped says why a run that did not catch up ended: "max-batches", "max-duration", StoppedWaiting, "signal", or "error".
 	Stopped string `json:"stopped,omitempty"`
+	// Waiting says what a run waited for that did nothing; nil for others.
+	Waiting *Waiting `json:"waiting,omitempty"`
+	// Bound says how the query stands to where its runs end; nil where they end where the topics do, and for a run that failed.
+	Bound *Bound `json:"bound,omitempty"`
 	// Blocked is as in Extra.
 	Blocked int64 `json:"blocked,omitempty"`
 	// Lost and Losses are as in Extra, of all batches; of Losses the first MostLosses.

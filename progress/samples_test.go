@@ -38,7 +38,7 @@ func sampleBatch() *Batch {
 			NumInputRows: 999_998, InputRowsPerSecond: 81300.7, ProcessedRowsPerSecond: 81300.7,
 			Metrics: map[string]string{"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "2500000", "avgOffsetsBehindLatest": "1250000.0"}}},
 		Sink: SinkReport{Description: "iceberg sql /data/lake/catalog.db sales.orders", NumOutputRows: 999_998},
-		Sluice: Extra{Offsets: 1_000_000, Rows: 999_998, ReadBytes: 61_000_000, WrittenBytes: 88_300_000, Files: 4, Snapshot: 4_302_859_012_394_871_102,
+		Sluice: Extra{Offsets: 1_000_000, Rows: 999_998, ReadBytes: 61_000_000, RecordBytes: 60_400_000, WrittenBytes: 88_300_000, Files: 4, Snapshot: 4_302_859_012_394_871_102,
 			Lag: 2_500_000, PeakMemoryBytes: 148_000_000},
 	}
 }
@@ -48,10 +48,19 @@ func sampleSummary() *Summary {
 		Bytes: 309_000_000, Files: 14, CaughtUp: true, Lag: 312, DurationMs: 44_120, Table: "sales.orders", TableLocation: "file:///data/lake/sales.db/orders"}
 }
 
+func sampleImport() *Import {
+	return &Import{Query: "orders", QueryID: "", From: "spark", Place: "s3://lake/checkpoints/spark-orders", Reached: "the end of batch 57, which is marked as done", State: ImportNew, Planned: -1,
+		Partitions: []ImportPartition{{"orders", 0, 500_100, 400_000, 640_200, 500_100, 140_100}, {"orders", 1, 300_200, 310_000, 512_000, 310_000, 202_000}, {"orders", 2, -1, 0, 90, 0, 90}},
+		Losses:     []LossAhead{{Loss: Loss{Topic: "orders", Partition: 1, Cause: "retention", From: 300_200, Until: 310_000, Offsets: 9_800}, Accepted: true, Option: "--on-data-loss-retention skip"}},
+		LeftOut:    []string{"clicks-0, at offset 77"},
+		Unknown:    []string{"whether Spark is stopped for good: its checkpoint does not say; the last batch was planned at 2026-11-30T04:00:00Z"},
+		Notes:      []string{}}
+}
+
 func samplePlan() *Plan {
 	return &Plan{Query: "orders", QueryID: sampleQuery, Action: ActionReplay, Batch: 7, Records: 1_000_000, Remaining: 2_500_000, Batches: 4,
 		Ranges:         []PlanRange{{"orders", 0, 100, 500_100, 500_000, 0}, {"orders", 1, 200, 500_200, 500_000, 12}},
-		EstimatedBytes: 88_000_000, EstimatedFiles: 4, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12,
+		EstimatedBytes: 88_000_000, EstimatedFiles: 4, KafkaBytes: 60_400_000, Limit: 1_000_000, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12,
 		Tables: []PlanTable{{Role: "main", Name: "sales.orders", Exists: true, UUID: sampleTable, Location: "file:///data/lake/sales.db/orders"}},
 		Format: "json", Columns: []PlanColumn{{"order_id", "STRING", true}, {"amount", "DECIMAL(18,2)", false}, {"kafka_offset", "BIGINT", true}},
 		Differences: []string{"the table has no column amount (decimal(18,2))"},
@@ -172,5 +181,5 @@ func sampleFailure() *Failure {
 }
 
 func samples() []Object {
-	return []Object{sampleBatch(), sampleSummary(), samplePlan(), sampleStatus(), sampleVerify(), sampleValidate(), sampleMaintain(), samplePeek(), sampleDeadLetters(), sampleDeadLetter(), sampleReplay(), sampleSchema(), sampleDemo(), sampleVersion(), sampleFailure()}
+	return []Object{sampleBatch(), sampleSummary(), samplePlan(), sampleStatus(), sampleVerify(), sampleValidate(), sampleMaintain(), sampleImport(), samplePeek(), sampleDeadLetters(), sampleDeadLetter(), sampleReplay(), sampleSchema(), sampleDemo(), sampleVersion(), sampleFailure()}
 }

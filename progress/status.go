@@ -33,6 +33,9 @@ type Status struct {
 	Blocked int64 `json:"blocked"`
 	// Losses are as in Plan.
 	Losses []LossAhead `json:"losses,omitempty"`
+	// Waiting and Bound are as in Plan; both are null where the next run would stop, or Kafka could not be asked.
+	Waiting *Waiting `json:"waiting"`
+	Bound   *Bound   `json:"bound"`
 	// DeadLetters is nil where the job sends none anywhere and the query has none.
 	DeadLetters *StatusLetters `json:"deadLetters"`
 	// Lease is nil if there never was one.
@@ -148,7 +151,7 @@ func (s *Status) WriteText(w io.Writer) error {
 	if u := s.Uncommitted; u != nil {
 		pairs = append(pairs, [2]string{"unfinished", fmt.Sprintf("batch %d, %s, planned %s", u.Batch, plural(u.Offsets, "offset"), stamp(u.Planned.Time))})
 	}
-	pairs = append(pairs, [2]string{"lag", known(s.Lag)}, [2]string{"held back", heldBack(s.Blocked)})
+	pairs = append(pairs, [2]string{"lag", known(s.Lag)}, [2]string{"waiting", s.Waiting.text()}, [2]string{"end", s.Bound.text()}, [2]string{"held back", heldBack(s.Blocked)})
 	pairs = append(pairs, [2]string{"dead letters", s.DeadLetters.text()})
 	if l := s.Lease; l != nil {
 		pairs = append(pairs, [2]string{"lease", l.text()})

@@ -86,10 +86,15 @@ func (s *Summary) headline() string {
 			text += ", " + count(s.Lag) + " left"
 		}
 		return text
+	case s.Waiting != nil:
+		return "waiting" + done + ": " + s.Waiting.text()
 	case s.Stopped != "":
 		return fmt.Sprintf("stopped by --%s%s%s, %s left", s.Stopped, done, duration, known(s.Lag))
 	case s.Batches == 0:
 		text := "nothing new"
+		if s.Bound != nil {
+			text += ", end of the job " + s.Bound.text()
+		}
 		if s.Blocked > 0 {
 			text += ", " + count(s.Blocked) + " held back by open transactions"
 		}
@@ -115,6 +120,7 @@ func (s *Summary) pairs() [][2]string {
 		{"files", count(s.Files) + ", " + size(s.Bytes)},
 		{"lost", lost(s.Lost, s.Losses)},
 		{"lag", known(s.Lag)},
+		{"end", s.Bound.text()},
 		{"held back", heldBack(s.Blocked)},
 		{sinkWord(s.Table), place(s.Table, s.TableLocation)},
 	}

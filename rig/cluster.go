@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Cluster is a Kafka that one test has for itself and may break. Its brokers are numbered from 1.
@@ -93,3 +95,79 @@ func (c Cluster) Leader(tb testing.TB, topic string, partition int32) int {
 
 // Address is the address of one broker.
 func (c Cluster) Address(id int) string { return c.Seeds()[id-1] }
+
+// Assigned makes a topic whose partitions lie where replicas says: for each partition its brokers, the preferred leader first.
+// It is deleted when the test ends.
+func (c Cluster) Assigned(tb testing.TB, configs map[string]string, replicas ...[]int32) string {
+	tb.Helper()
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = fresh(tb), -1, -1
+	for partition, brokers := range replicas {
+		assignment := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+		assignment.Partition, assignment.Replicas = int32(partition), brokers
+		topic.ReplicaAssignment = append(topic.ReplicaAssignment, assignment)
+	}
+	for name, value := range configs {
+		config := kmsg.NewCreateTopicsRequestTopicConfig()
+		config.Name, config.Value = name, &value
+		topic.Configs = append(topic.Configs, config)
+	}
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.TimeoutMillis, request.Topics = 60_000, append(request.Topics, topic)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	client := c.Client(tb)
+	answer, err := request.RequestWith(ctx, client)
+	if err == nil {
+		err = kerr.ErrorForCode(answer.Topics[0].ErrorCode)
+	}
+	if err == nil {
+		err = led(ctx, client, topic.Topic, len(replicas))
+	}
+	if err != nil {
+		tb.Fatalf("create topic %s: %v", topic.Topic, err)
+	}
+	tb.Cleanup(func() { c.DeleteTopic(tb, topic.Topic) })
+	return topic.Topic
+}
+
+// Move gives a partition other replicas, and returns when the first of them leads it.
+func (c Cluster) Move(tb testing.TB, topic string, partition int32, replicas ...int32) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	admin := kadm.NewClient(c.Client(tb))
+	var moved kadm.AlterPartitionAssignmentsReq
+	moved.Assign(topic, partition, replicas)
+	parts := kadm.TopicsSet{}
+	parts.Add(topic, partition)
+	answers, err := admin.AlterPartitionAssignments(ctx, moved)
+	if err == nil {
+		err = answers.Error()
+	}
+	for err == nil && c.Leader(tb, topic, partition) != int(replicas[0]) {
+		// Refused until the new replica is in sync, which there is no request to wait for.
+		if _, err = admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, parts); err == nil {
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		tb.Fatalf("move %s-%d to %v: %v", topic, partition, replicas, err)
+	}
+}
+
+// Throttle bounds what clients of an id may read of each broker, in bytes a second.
+func (c Cluster) Throttle(tb testing.TB, clientID string, bytes float64) {
+	tb.Helper()
+	entry := kadm.AlterClientQuotaEntry{
+		Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: &clientID}},
+		Ops:    []kadm.AlterClientQuotaOp{{Key: "consumer_byte_rate", Value: bytes}},
+	}
+	answers, err := kadm.NewClient(c.Client(tb)).AlterClientQuotas(tb.Context(), []kadm.AlterClientQuotaEntry{entry})
+	if err == nil && len(answers) > 0 {
+		err = answers[0].Err
+	}
+	if err != nil {
+		tb.Fatalf("throttle client %s: %v", clientID, err)
+	}
+}

@@ -28,7 +28,10 @@ func (r *run) identify(ctx context.Context) error {
 		r.begun(id)
 		return nil
 	}
-	if id, err = r.admit(ctx); err != nil {
+	if id, err = r.cutShort(ctx); id == "" && err == nil {
+		id, err = r.admit(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.Log.Prove(ctx); err != nil {
@@ -39,6 +42,17 @@ func (r *run) identify(ctx context.Context) error {
 	}
 	r.queryID, err = r.Log.CreateQuery(ctx, id)
 	return err
+}
+
+// cutShort is the id that an import wanted to give to the checkpoint and did not come to: whatever it was to write follows from the
+// identity that it wrote. Empty if there is no such import.
+func (r *run) cutShort(ctx context.Context) (id string, err error) {
+	identity, err := r.Log.Identity(ctx)
+	if err != nil || identity == nil || identity.Imported == nil {
+		return "", err
+	}
+	r.start = identity.Imported.Start()
+	return identity.Imported.Query, nil
 }
 
 // begun takes the id that the checkpoint has. What decides about a checkpoint without one is idle then.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -47,4 +48,14 @@ func apportion(backlogs []int64, limit, turn int64) []int64 {
 		shares[i]++
 	}
 	return shares
+}
+
+// scaled is floor(n*by/of) of numbers that are not negative, of above 0; what is too large for 64 bits is the largest number.
+func scaled(n, by, of int64) int64 {
+	high, low := bits.Mul64(uint64(n), uint64(by))
+	if high >= uint64(of) {
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(high, low, uint64(of))
+	return int64(min(quotient, math.MaxInt64))
 }

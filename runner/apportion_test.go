@@ -14,12 +14,6 @@ func TestApportionKeepsTheLimitAndSharesInProportion(t *testing.T) {
 		limit    int64
 		want     []int64
 	}{
-		// The first five are the situations in which Spark's float arithmetic exceeds its limit or leaves a remainder.
-		{"skew with a tiny partition", []int64{10000, 100, 3}, 100, []int64{97, 2, 1}},
-		{"fewer than partitions", []int64{10, 10, 10, 10, 10}, 3, []int64{1, 1, 1, 0, 0}},
-		{"no floor loss", []int64{5, 5}, 7, []int64{4, 3}},
-		{"two to one", []int64{8, 4}, 5, []int64{3, 2}},
-		{"limit is the total", []int64{15, 7}, 22, []int64{15, 7}},
 		{"backlogs that ended", []int64{0, 40, 0}, 10, []int64{0, 10, 0}},
 		{"nothing to share", []int64{0, 0}, 10, []int64{0, 0}},
 		// https://github.com/apache/hudi/issues/10869

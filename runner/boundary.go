@@ -46,6 +46,12 @@ type Reader interface {
 	Close() error
 }
 
+// Weigher is a Reader that knows what the records of its pieces take in Kafka, whatever was fetched for them.
+type Weigher interface {
+	// RecordBytes counts the bytes of the record batches that the pieces are made of, as sent.
+	RecordBytes() int64
+}
+
 // Decoder turns records into rows of a schema. It is used by one goroutine.
 type Decoder interface {
 	// Schema is what Decode returns, the same on every call.
@@ -125,6 +131,8 @@ type Log interface {
 type Journal interface {
 	// WriteProgress keeps the report of a batch, WriteRun that of a run. They are for people and monitoring.
 	WriteProgress(ctx context.Context, batch int64, report []byte) error
+	// Progress reads the report of a batch; nil if there is none.
+	Progress(ctx context.Context, batch int64) ([]byte, error)
 	WriteRun(ctx context.Context, run string, report []byte) error
 	// Purge removes entries beyond the retained ones: all commits first, then the offsets.
 	Purge(ctx context.Context, newest int64) error

@@ -18,7 +18,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	watch := newStopwatch(r.Now, began)
 	left := int64(-1)
 	if !replayed {
-		left = lag(plan.End, r.view)
+		left = lag(plan.End, r.inside)
 	} else if len(plan.Losses) > 0 {
 		r.Reporter.Warning("records are gone from Kafka, and the batch was planned without them, as the job said", "batch", plan.Batch, "offsets", batch.LostOffsets(plan.Losses), "lost", named(plan.Losses))
 	}
@@ -190,7 +190,7 @@ func settled[T any](plans, jobs *T) *T {
 }
 
 func (r *run) tasksAs(plan *batch.Plan, value batch.Value, headers bool) []batch.Task {
-	tasks := splitTasks(plan, r.queryID, r.table, r.Workers, r.MinPartitions)
+	tasks := splitTasks(plan, r.queryID, r.table, r.cutting())
 	for i := range tasks {
 		tasks[i].Value, tasks[i].IncludeHeaders, tasks[i].QueryName = value, headers, r.Name
 		tasks[i].Accepts = r.Accepts

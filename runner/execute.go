@@ -120,6 +120,9 @@ func (e *Executor) drain(ctx context.Context, reader Reader, decoder Decoder, to
 		result.Pieces[i].Lost = lost
 	}
 	result.ReadBytes = reader.ReadBytes()
+	if weigher, weighs := reader.(Weigher); weighs {
+		result.RecordBytes = weigher.RecordBytes()
+	}
 	if finder, finds := decoder.(Finder); finds {
 		result.UnknownFields = finder.Unknown()
 	}

@@ -174,26 +174,31 @@ func (s fileSink) Write(ctx context.Context, task *batch.Task, attempt string, s
 	return w, nil
 }
 
-// judge asks verify, with the checkpoint and Kafka as witnesses, and compares the count with what was produced.
-func (w *filesWorld) judge(ctx context.Context) error {
+// verify asks the judge, with the checkpoint and Kafka as witnesses.
+func (w *filesWorld) verify(ctx context.Context) (*verify.Report, error) {
 	log := checkpoint.NewLog(w.store)
 	id, err := log.Query(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	identity, err := log.Identity(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	folder, err := deadFolder{w.dir, w.books, nil}.judged(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	letters := map[string]func(context.Context) (*table.Table, error){}
 	if err := deadTables(ctx, w.dead, identity, letters); err != nil {
-		return err
+		return nil, err
 	}
-	report, err := folder.Of(ctx, verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: letters})
+	return folder.Of(ctx, verify.Options{Query: id, Checkpoint: log.Last, Identity: identity, Source: witness{w.kafka}, DeadLetters: letters})
+}
+
+// judge asks verify, and compares the count with what was produced.
+func (w *filesWorld) judge(ctx context.Context) error {
+	report, err := w.verify(ctx)
 	if err != nil {
 		return err
 	}
@@ -226,6 +231,14 @@ func (w *filesWorld) fail(t *testing.T, s *laketest.Script) (met bool, err error
 
 // recovers runs cleanly until caught up, and judges.
 func (w *filesWorld) recovers(t *testing.T) error {
+	if err := w.catchUp(t); err != nil {
+		return err
+	}
+	return w.judge(context.Background())
+}
+
+// catchUp runs cleanly until caught up.
+func (w *filesWorld) catchUp(t *testing.T) error {
 	summary, err := w.query(t, &laketest.Script{}).Run(context.Background())
 	if err != nil {
 		return fmt.Errorf("the clean run failed: %w", err)
@@ -233,7 +246,7 @@ func (w *filesWorld) recovers(t *testing.T) error {
 	if !summary.CaughtUp {
 		return errors.New("the clean run did not catch up")
 	}
-	return w.judge(context.Background())
+	return nil
 }
 
 // struck runs once with a fault, lets records arrive, runs cleanly and judges.

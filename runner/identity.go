@@ -11,16 +11,16 @@ import (
 
 // identityNow is the identity that this run would write.
 func (r *run) identityNow() *batch.Identity {
-	tables, lost := map[string]string{}, map[string]batch.LostLetters(nil)
-	if r.identity != nil {
-		maps.Copy(tables, r.identity.Tables)
-		lost = r.identity.LostLetters
+	is := &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName, Tables: map[string]string{}, Keys: r.Keys}
+	if was := r.identity; was != nil {
+		maps.Copy(is.Tables, was.Tables)
+		is.LostLetters, is.Imported = was.LostLetters, was.Imported
 	}
-	tables[mainTable] = r.table.UUID
+	is.Tables[mainTable] = r.table.UUID
 	if r.letters != nil && r.letters.table.Exists {
-		tables[lettersRole(r.letters.place)] = r.letters.table.UUID
+		is.Tables[lettersRole(r.letters.place)] = r.letters.table.UUID
 	}
-	return &batch.Identity{Version: batch.FormatVersion, Name: r.Name, ClusterID: r.view.ClusterID, Sink: r.SinkName, Tables: tables, Keys: r.Keys, LostLetters: lost}
+	return is
 }
 
 // sameTable says that both are of the table with the same UUID.

@@ -6,6 +6,7 @@ import (
 
 	"sluice/batch"
 	"sluice/offsets"
+	"sluice/progress"
 )
 
 // Outlook is what a run would do now.
@@ -37,6 +38,13 @@ type Outlook struct {
 	// Remaining is the number of offsets from Start to the ends in View, Batches how many batches they take.
 	Remaining int64
 	Batches   int64
+	// Limit is how many offsets that batch may have, 0 for any number; BatchBytes what it takes in Kafka, -1 if nobody can tell.
+	Limit, BatchBytes int64
+	// Waiting says that the run would do nothing, since too little is there; nil if it would.
+	Waiting *progress.Waiting
+	// Bound says how the query stands to where its runs end; nil where they end where the log does.
+	Bound *progress.Bound
+	bound offsets.Offsets
 }
 
 // Inspect reads what Run would read and says what it would do. It writes nothing, not even the lease. An error means
@@ -91,8 +99,17 @@ func (r *run) foresee(ctx context.Context, o *Outlook) error {
 	if err := r.freeze(ctx); err != nil {
 		return err
 	}
-	o.View, o.Next, o.Remaining = r.view, r.plan(), lag(r.reached, r.view)
-	switch limit := r.MaxOffsetsPerTrigger; {
+	o.View, o.Remaining, o.Waiting, o.Bound = r.view, lag(r.reached, r.inside), r.waits(ctx), r.atBound(r.reached)
+	o.bound = r.bound
+	r.weigh(ctx)
+	if o.Waiting == nil {
+		o.Next = r.plan()
+	}
+	o.Limit, o.BatchBytes = r.limit(), -1
+	if o.Next != nil {
+		o.BatchBytes = r.seen.bytesOf(o.Next.Offsets())
+	}
+	switch limit := o.Limit; {
 	case o.Next == nil:
 	case limit <= 0 || o.Remaining == 0: // in one, or none but the decision
 		o.Batches = 1
@@ -153,7 +170,7 @@ func (o *Outlook) Lost(landed offsets.Offsets) map[offsets.TopicPartition]bool {
 		ids = o.Log.Plan.TopicIDs
 	}
 	lost := map[offsets.TopicPartition]bool{}
-	for _, f := range findLosses(position{reached: landed, topicIDs: ids}, o.View) {
+	for _, f := range findLosses(position{reached: landed, topicIDs: ids}, within(o.View, o.bound, landed)) {
 		for _, l := range f.losses {
 			lost[l.Range().TopicPartition] = true
 		}

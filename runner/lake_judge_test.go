@@ -74,7 +74,7 @@ func (w witness) View(context.Context, []offsets.TopicPartition) (*offsets.View,
 
 func (w witness) Offsets(_ context.Context, r offsets.Range, found func([]int64) error) error {
 	for _, o := range w.records[r.Partition] {
-		if o >= r.From && o < r.Until {
+		if o >= max(r.From, w.start[r.Partition]) && o < r.Until {
 			if err := found([]int64{o}); err != nil {
 				return err
 			}

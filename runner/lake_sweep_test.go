@@ -243,6 +243,14 @@ func (w *lakeWorld) fail(ctx context.Context, s *laketest.Script) (met bool, err
 
 // recovers runs cleanly until caught up, and judges.
 func (w *lakeWorld) recovers(ctx context.Context) error {
+	if err := w.catchUp(ctx); err != nil {
+		return err
+	}
+	return w.judge(ctx)
+}
+
+// catchUp runs cleanly until caught up.
+func (w *lakeWorld) catchUp(ctx context.Context) error {
 	q, _ := w.query(&laketest.Script{})
 	summary, err := q.Run(ctx)
 	if err != nil {
@@ -251,7 +259,7 @@ func (w *lakeWorld) recovers(ctx context.Context) error {
 	if !summary.CaughtUp {
 		return errors.New("the clean run did not catch up")
 	}
-	return w.judge(ctx)
+	return nil
 }
 
 // The same sweep on a real table, with verify as the judge: every effect on checkpoint, catalog and files. With -full also

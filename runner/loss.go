@@ -80,6 +80,8 @@ func findLosses(at position, view *offsets.View) (losses []found) {
 			lose(batch.Retention, bounds.Start, "%s: offsets [%d,%d), %d in all, were deleted before they were read; the log starts at %d now", tp, from, bounds.Start, bounds.Start-from, bounds.Start)
 		case cut(view, tp) < from && bounds.HighWatermark >= from:
 			lose(batch.Diverged, from, "%s was cut at offset %d, before offset %d, which the query has reached, and has grown past it again: other records have taken the place of those that were read, and what the log had from there on cannot be counted", tp, cut(view, tp), from)
+		case cut(view, tp) < bounds.HighWatermark && bounds.HighWatermark < from:
+			lose(batch.Diverged, from, "%s was cut at offset %d and ends at offset %d now, before offset %d, which the query has reached: other records have taken the place of those that were read, and what the log had from there on cannot be counted", tp, cut(view, tp), bounds.HighWatermark, from)
 		case bounds.HighWatermark < from:
 			lose(batch.Diverged, from, "%s ends at offset %d, before offset %d, which the query has reached: the log was truncated or replaced, and what it had from there on cannot be counted", tp, bounds.HighWatermark, from)
 		}
@@ -136,12 +138,20 @@ func cut(view *offsets.View, tp offsets.TopicPartition) int64 {
 	return end
 }
 
-// face judges what the query is about to read from, and keeps the judgement.
-func (r *run) face(ctx context.Context, at position) error {
+// face judges what the query is about to read from, up to where the run ends, and keeps the judgement. open is a plan that
+// is to be replayed, whatever the job says of the end by now; nil if there is none.
+func (r *run) face(ctx context.Context, at position, open *batch.Plan) error {
 	if err := r.askCuts(ctx, at); err != nil {
 		return err
 	}
-	all, err := judge(at, r.view, r.Accepts)
+	read := at.reached
+	if open != nil {
+		read = open.End
+	}
+	if err := r.confine(ctx, read); err != nil && (open == nil || batch.ClassOf(err) != batch.NotSetUp) {
+		return err
+	}
+	all, err := judge(at, r.inside, r.Accepts)
 	r.judged = all
 	return err
 }
@@ -190,12 +200,12 @@ func (r *run) goOn() {
 	var losses []batch.Loss
 	for _, l := range r.judged {
 		tp := l.Range().TopicPartition
-		bounds, there := r.view.Partitions[tp]
+		bounds, there := r.inside.Partitions[tp]
 		switch l.Cause {
 		case batch.Missing:
 			r.absent[tp] = l.From
 		case batch.Diverged:
-			r.reached[tp] = max(bounds.Start, cut(r.view, tp))
+			r.reached[tp] = max(bounds.Start, cut(r.inside, tp))
 		case batch.Recreated:
 			delete(r.absent, tp)
 			if delete(r.reached, tp); there {
@@ -205,6 +215,7 @@ func (r *run) goOn() {
 		}
 		losses = append(losses, l.Loss)
 	}
+	r.inside = within(r.view, r.bound, r.reached)
 	if r.losses = append(r.losses, losses...); len(losses) > 0 {
 		r.Reporter.Warning("records are gone from Kafka, and the run goes on without them, as the job says", "offsets", batch.LostOffsets(losses), "lost", named(losses))
 	}

@@ -24,19 +24,12 @@ func (s startingAt) Start(context.Context) (offsets.Offsets, error) { return s.a
 // losingWorld has lost records before the first run, may lose more before the next, and has a job that goes on without.
 func losingWorld() *world {
 	w := newWorld()
-	w.expire(0, 2)
+	w.kafka.expire(0, 2)
 	w.mutate = func(q *runner.Query) {
 		q.Accepts = batch.Causes{batch.Retention, batch.Missing}
 		q.Source = startingAt{q.Source, offsets.Offsets{{Topic: "t", Partition: 0}: 0, {Topic: "t", Partition: 1}: 0}}
 	}
 	return w
-}
-
-// expire removes the records of a partition before an offset.
-func (w *world) expire(partition int32, before int64) {
-	w.kafka.mu.Lock()
-	defer w.kafka.mu.Unlock()
-	w.kafka.start[partition] = max(w.kafka.start[partition], before)
 }
 
 // lostByLedger is how many offsets the ledger counts as lost, and how many of them it names.
@@ -119,7 +112,7 @@ func TestARunWithAcceptedLossesStruckAnywhereIsExact(t *testing.T) {
 						break
 					}
 					if more {
-						w.expire(0, 5)
+						w.kafka.expire(0, 5)
 						w.arrive()
 					}
 					before, _ := w.lostByLedger(t)

@@ -115,7 +115,8 @@ func TestSplitTasksTileThePlan(t *testing.T) {
 			from := random.Int64N(1000)
 			plan.Start[tp(p)], plan.End[tp(p)] = from, from+random.Int64N(1<<random.IntN(22))
 		}
-		tasks := splitTasks(plan, "q", &batch.Table{SchemaID: 3, SpecID: 2}, 1+random.IntN(8), random.IntN(20))
+		most := 1 + plan.Offsets()/(1+random.Int64N(40))
+		tasks := splitTasks(plan, "q", &batch.Table{SchemaID: 3, SpecID: 2}, Cutting{1 + random.IntN(8), random.IntN(20), most})
 		results := make([]batch.TaskResult, len(tasks))
 		smallest, largest := plan.Offsets(), int64(0)
 		for i, task := range tasks {
@@ -130,15 +131,15 @@ func TestSplitTasksTileThePlan(t *testing.T) {
 		if err := batch.Covers(plan, tasks, results); err != nil {
 			t.Fatalf("%v in %d tasks: %v", plan.Ranges(), len(tasks), err)
 		}
-		if len(tasks) > 0 && largest-smallest > 1 {
-			t.Fatalf("tasks of %d to %d offsets", smallest, largest)
+		if len(tasks) > 0 && (largest-smallest > 1 || largest > most) {
+			t.Fatalf("tasks of %d to %d offsets, at most %d", smallest, largest, most)
 		}
 	}
 }
 
 func TestSplitTasksSharesAHotPartition(t *testing.T) {
 	plan := &batch.Plan{Start: at(0), End: at(1_000_000)}
-	tasks := splitTasks(plan, "q", &batch.Table{}, 4, 0)
+	tasks := splitTasks(plan, "q", &batch.Table{}, Cutting{Workers: 4})
 	if len(tasks) != 4 || tasks[3].Pieces[0].From != 750_000 {
 		t.Errorf("got %d tasks: %+v", len(tasks), tasks)
 	}
@@ -146,10 +147,10 @@ func TestSplitTasksSharesAHotPartition(t *testing.T) {
 
 func TestSplitTasksKeepsSmallBatchesInOneFile(t *testing.T) {
 	plan := &batch.Plan{Start: at(0, 0, 0), End: at(500, 0, 700)}
-	if tasks := splitTasks(plan, "q", &batch.Table{}, 4, 0); len(tasks) != 1 || len(tasks[0].Pieces) != 2 {
+	if tasks := splitTasks(plan, "q", &batch.Table{}, Cutting{Workers: 4}); len(tasks) != 1 || len(tasks[0].Pieces) != 2 {
 		t.Errorf("got %+v", tasks)
 	}
-	if tasks := splitTasks(plan, "q", &batch.Table{}, 4, 3); len(tasks) != 3 {
+	if tasks := splitTasks(plan, "q", &batch.Table{}, Cutting{Workers: 4, MinPartitions: 3}); len(tasks) != 3 {
 		t.Errorf("with at least 3 asked for, got %d", len(tasks))
 	}
 }

@@ -34,14 +34,22 @@ type Options struct {
 	// Value says how the values of new plans' records become columns; a replay keeps its plan's, unless it cannot be
 	// finished with them.
 	Value batch.Value
-	// MaxOffsetsPerTrigger bounds the offsets of a batch, 0 for no bound.
+	// MaxOffsetsPerTrigger bounds the offsets of a batch; MaxBytesPerTrigger is a target for its bytes in Kafka, which the offsets
+	// of the newest batches estimate. Both hold; 0 is no bound.
 	MaxOffsetsPerTrigger int64
+	MaxBytesPerTrigger   int64
+	// MinOffsetsPerTrigger is what must be there for a run to begin, unless the newest batch was done MaxTriggerDelay ago; 0 for
+	// nothing. It is asked once, before the first batch.
+	MinOffsetsPerTrigger int64
+	MaxTriggerDelay      time.Duration
 	// MaxBatches bounds the batches of a run, MaxDuration the time after which no further one begins; 0 for no bound.
 	MaxBatches  int
 	MaxDuration time.Duration
-	// Workers is how many tasks run at a time; MinPartitions how many tasks a batch has at least (a hint, as in Spark).
-	Workers       int
-	MinPartitions int
+	// Workers is how many tasks run at a time; MinPartitions how many tasks a batch has at least (a hint, as in Spark),
+	// MaxRecordsPerPartition how many offsets a task has at most, 0 for any number.
+	Workers                int
+	MinPartitions          int
+	MaxRecordsPerPartition int64
 	// Grace bounds what is still finished after ctx has been cancelled: the commit in hand and its marker.
 	Grace time.Duration
 	// Adopt gives a checkpoint without identity this query id; NewQuery lets it take a new one although the table holds
@@ -70,6 +78,10 @@ type Options struct {
 	ExitCode func(error) int
 }
 
+func (o *Options) cutting() Cutting {
+	return Cutting{Workers: o.Workers, MinPartitions: o.MinPartitions, MaxRecordsPerPartition: o.MaxRecordsPerPartition}
+}
+
 // ErrInterrupted is the cause to cancel a run's context with when a person or a scheduler asks it to stop.
 var ErrInterrupted = errors.New("stopped before everything available was read; the next run goes on from here")
 
@@ -88,6 +100,8 @@ type Query struct {
 	DeadLetterSchema columns.Schema
 	// Widening is nil where records never alter the table.
 	Widening *Widening
+	// Bound is nil where a run ends where the log does.
+	Bound Bound
 	Options
 }
 

@@ -21,6 +21,9 @@ type reading struct {
 	// entries are the checkpoint's newest plan and marker.
 	entries *batch.LogState
 	view    *offsets.View
+	// inside is what there is of view up to the bound, which is nil until it is asked, and for a run without one.
+	inside *offsets.View
+	bound  offsets.Offsets
 	// start is where a query that has read nothing begins, nil until it is asked.
 	start offsets.Offsets
 	// idsNow are the ids of the topics, nil until they are asked.
@@ -38,7 +41,13 @@ func (r *run) preflight(ctx context.Context) (id string, err error) {
 		r.begun(id)
 		return id, nil
 	}
+	if id, err = r.cutShort(ctx); id != "" || err != nil {
+		return id, err
+	}
 	if r.start, err = r.Source.Start(ctx); err != nil {
+		return "", err
+	}
+	if err := r.mayBegin(ctx); err != nil {
 		return "", err
 	}
 	return r.admit(ctx)
@@ -61,6 +70,7 @@ func (r *run) read(ctx context.Context) (err error) {
 		return err
 	}
 	r.view, err = r.Source.View(ctx, r.isolation(), r.known())
+	r.inside = r.view
 	return err
 }
 

@@ -167,13 +167,16 @@ func (r *run) after(ctx context.Context, action Action) (*step, error) {
 	case First:
 		start, err := r.beginning(ctx)
 		s.reached = start
+		if i := r.identity.BeganAt(start); i != nil {
+			s.topicIDs, s.epochs = i.TopicIDs, i.Epochs()
+		}
 		return s, err
 	case Rebuild:
 		s.next, s.reached, s.topicIDs, s.epochs = ledger.Batch+1, ledger.Next(), ledger.TopicIDs, ledger.Epochs()
 		return s, nil
 	case Replay:
 		// What is accepted is found again, to the offset, by whoever reads.
-		if err := r.face(ctx, position{reached: plan.ReadFrom(), topicIDs: plan.TopicIDs, epochs: plan.LeaderEpochs, absent: plan.Absent}); err != nil {
+		if err := r.face(ctx, position{reached: plan.ReadFrom(), topicIDs: plan.TopicIDs, epochs: plan.LeaderEpochs, absent: plan.Absent}, plan); err != nil {
 			return nil, err
 		}
 	}
@@ -193,6 +196,9 @@ func behind(plan *batch.Plan) position {
 func (r *run) beginning(ctx context.Context) (start offsets.Offsets, err error) {
 	if r.entries.Start != nil {
 		return r.entries.Start, nil
+	}
+	if r.start == nil && r.identity != nil && r.identity.Imported != nil {
+		return r.identity.Imported.Start(), nil
 	}
 	if r.start == nil {
 		r.start, err = r.Source.Start(ctx)

@@ -37,7 +37,7 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 	took := watch.last.Sub(watch.began)
 	watch.laps["triggerExecution"] = took.Milliseconds()
 	extra := progress.Extra{Offsets: plan.Offsets(), Snapshot: r.table.Applied.Snapshot, Replayed: replayed,
-		Blocked: r.summary.Blocked, Lag: lag(plan.End, r.view), PeakMemoryBytes: progress.PeakMemory()}
+		Blocked: r.summary.Blocked, Lag: lag(plan.End, r.inside), PeakMemoryBytes: progress.PeakMemory()}
 	if a := plan.Accepted; a != nil {
 		extra.Accepted = &progress.Accepted{Choice: string(a.Choice), Batch: a.Batch, Snapshot: a.Snapshot}
 	}
@@ -46,6 +46,7 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 	var records int64
 	for _, result := range work.results {
 		extra.ReadBytes += result.ReadBytes
+		extra.RecordBytes += result.RecordBytes
 		extra.SpilledBytes += result.Spilled.Bytes
 		for _, p := range result.Pieces {
 			records += p.Delivered
@@ -137,6 +138,7 @@ func (r *run) count(b *progress.Batch) {
 		s.FirstBatch = b.BatchID
 	}
 	s.LastBatch = b.BatchID
+	r.seen.add(b)
 	s.Batches++
 	s.Records += b.NumInputRows
 	s.Rows += b.Sluice.Rows
@@ -177,6 +179,7 @@ func (r *run) finish(ctx context.Context, err error) *progress.Summary {
 		s.Lag = lag(r.reached, r.view) // whoever stops a run does not wait for another question
 	}
 	if err == nil {
+		s.Bound = r.atBound(r.reached)
 		s.Lag = r.liveLag(ctx)
 		if s.Batches%purgeEvery != 0 { // a run that failed or was overtaken deletes nothing
 			r.purge(ctx, s.LastBatch)
@@ -236,12 +239,12 @@ func className(failure error) string {
 	return batch.ClassOf(failure).String()
 }
 
-// tellCrowded says once that temporary files had no room for sorted rows: nobody has to get up for that.
+// tellCrowded says once that temporary files had no room for rows: nobody has to get up for that.
 func (r *run) tellCrowded(plan *batch.Plan, results []batch.TaskResult) {
 	for i := range results {
 		if failure := results[i].Spilled.Failure; failure != "" && !r.crowded {
 			r.crowded = true
-			r.Reporter.Notice("sorted rows were more than memory holds and could not be kept in temporary files: there are more data files, smaller ones, each sorted; let TMPDIR name a folder with room, or raise --memory",
+			r.Reporter.Notice("rows were more than memory holds and could not be kept in temporary files: there are more data files, smaller ones; let TMPDIR name a folder with room, or raise --memory",
 				"batch", plan.Batch, "error", failure)
 		}
 	}

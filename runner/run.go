@@ -36,6 +36,9 @@ type run struct {
 	judged []Judged
 	// toldOld says that it was said what the brokers are too old to tell.
 	toldOld bool
+	// seen is what offsets of the newest batches took; weighed says that those of other runs are among them.
+	seen    seen
+	weighed bool
 	summary progress.Summary
 }
 
@@ -179,11 +182,16 @@ func (r *run) freeze(ctx context.Context) (err error) {
 		if r.view, err = r.Source.View(ctx, r.Isolation, r.reached); err != nil {
 			return err
 		}
+		r.bound = nil
 	}
-	if r.summary.Blocked = r.view.Blocked(); r.summary.Blocked > 0 {
-		r.Reporter.Notice("open transactions hold back records: they are read once the transactions end", "offsets", r.summary.Blocked, "partitions", HeldBack(r.view))
+	failure := r.face(ctx, r.position, nil)
+	if r.summary.Blocked = r.inside.Blocked(); r.summary.Blocked > 0 {
+		r.Reporter.Notice("open transactions hold back records: they are read once the transactions end", "offsets", r.summary.Blocked, "partitions", HeldBack(r.inside))
 	}
-	if err := r.face(ctx, r.position); err != nil {
+	if failure != nil {
+		return failure
+	}
+	if err := r.checkBound(r.reached, r.next == 0); err != nil {
 		return err
 	}
 	r.goOn()
@@ -192,9 +200,9 @@ func (r *run) freeze(ctx context.Context) (err error) {
 
 // plan is the next batch, nil if there is nothing to do.
 func (r *run) plan() *batch.Plan {
-	plan := nextPlan(r.next, r.reached, r.view, r.MaxOffsetsPerTrigger)
+	plan := nextPlan(r.next, r.reached, r.inside, r.limit())
 	if plan == nil && (r.accepted != nil || len(r.losses) > 0) {
-		plan = standing(r.next, r.reached, r.view) // it makes durable what was decided
+		plan = standing(r.next, r.reached, r.inside) // it makes durable what was decided
 	}
 	if plan == nil {
 		return nil
@@ -213,6 +221,11 @@ func (r *run) plan() *batch.Plan {
 
 // batches plans and carries out batch after batch until the frozen ends are reached or a limit says stop.
 func (r *run) batches(ctx context.Context) error {
+	if r.summary.Waiting = r.waits(ctx); r.summary.Waiting != nil {
+		r.summary.Stopped = progress.StoppedWaiting
+		return nil
+	}
+	r.weigh(ctx)
 	for {
 		began := r.Now()
 		plan := r.plan()
@@ -265,7 +278,7 @@ func (r *run) publish(ctx context.Context, plan *batch.Plan) error {
 			return err
 		}
 	}
-	plan.Isolation, plan.MaxOffsets, plan.LeaseEpoch = r.Isolation, r.MaxOffsetsPerTrigger, r.epoch
+	plan.Isolation, plan.MaxOffsets, plan.MaxBytes, plan.LeaseEpoch = r.Isolation, r.MaxOffsetsPerTrigger, r.MaxBytesPerTrigger, r.epoch
 	headers := r.IncludeHeaders
 	value, err := r.jobValue()
 	if err != nil {

@@ -250,6 +250,8 @@ const (
 	LossAccepted Kind = "loss-accepted"
 	// WrittenBySpark: rows that no ledger counts, which Spark or an unreadable ledger's query may have written.
 	WrittenBySpark Kind = "written-by-spark"
+	// WrittenBefore: rows before the offsets that were imported from another system, which that one may have written.
+	WrittenBefore Kind = "written-before"
 	// SharedPartitions: several queries read the same partitions.
 	SharedPartitions Kind = "shared-partitions"
 	// FilesUnread and RowsUnread: files in other formats than Parquet, or all of them, were not read.

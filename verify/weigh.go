@@ -25,9 +25,10 @@ type partitionCase struct {
 	found      counts
 	// short is how many rows fewer than the ledgers count were ever there; negative if there were more.
 	short int64
-	// below counts rows before everything that was read.
-	below int64
-	kafka kafkaWord
+	// below counts rows before everything that was read; before counts those that nobody has read and that lie before where
+	// another system's progress was imported.
+	below, before int64
+	kafka         kafkaWord
 	// limits are what asking Kafka left open.
 	limits []Limit
 	// letters are the dead letters that were found, nil if nobody could look; lettersWhole says that nobody removed any.
@@ -105,6 +106,7 @@ func (c *court) weigh(tp offsets.TopicPartition) *partitionCase {
 	line.DeletedByOthers = everCounted - k.found.counted
 	k.short = line.Expected - everCounted
 	k.below = within(k.seen.level(0), 0, span.From)
+	k.before = c.beforeImport(k)
 	c.weighLetters(k)
 	return k
 }
@@ -163,9 +165,16 @@ func (c *court) judgeExcess(k *partitionCase, e excuses) {
 		doubt, outside = doubt+k.below, outside-k.below
 		why = "they are before the first offset that the ledger covers, and the snapshots that added them have expired: Spark may have written them before sluice went on; verify with the checkpoint"
 	}
+	kind := WrittenBySpark
+	if k.before > 0 && outside >= k.before {
+		if doubt == 0 {
+			kind, why = WrittenBefore, c.importedFrom()
+		}
+		doubt, outside = doubt+k.before, outside-k.before
+	}
 	if doubt > 0 {
 		k.line.Unattributed, k.line.Verdict = doubt, Unproven
-		c.limit(Limit{Kind: WrittenBySpark, What: fmt.Sprintf("that %s of %s should be there", count(doubt, "row"), k), Why: why})
+		c.limit(Limit{Kind: kind, What: fmt.Sprintf("that %s of %s should be there", count(doubt, "row"), k), Why: why})
 	}
 	if outside > 0 {
 		c.outside(k, outside)
@@ -176,6 +185,25 @@ func (c *court) judgeExcess(k *partitionCase, e excuses) {
 	if k.found.duplicates > 0 {
 		c.duplicates(k)
 	}
+}
+
+// beforeImport counts the rows that only the system can have written whose progress was imported.
+func (c *court) beforeImport(k *partitionCase) (n int64) {
+	if c.Identity == nil || c.Identity.Imported == nil {
+		return 0
+	}
+	told := c.Identity.Imported.Told[k.TopicPartition]
+	for _, s := range k.coverage.uncovered() {
+		if s.From < told {
+			n += within(k.seen.level(0), s.From, min(s.Until, told))
+		}
+	}
+	return n
+}
+
+func (c *court) importedFrom() string {
+	i := c.Identity.Imported
+	return fmt.Sprintf("they are before the offset that was imported from %s %s: what had read until there wrote them, and no ledger counts them", i.From, i.Place)
 }
 
 func (c *court) duplicates(k *partitionCase) {

@@ -4,7 +4,8 @@
 // server's own.
 //
 // Proxy speaks HTTP: to an object store, signatures stay valid since the Host that was signed is passed on, or to a REST
-// catalog. Postgres speaks PostgreSQL's protocol. What happens to which request says a Plan: the n-th request that a fault
+// catalog. Postgres speaks PostgreSQL's protocol, Kafka that of
+// Kafka's brokers. What happens to which request says a Plan: the n-th request that a fault
 // fits, or faults drawn from a seed. The same seed and the same requests give the same faults.
 //
 // It is for tests alone.
