@@ -348,3 +348,43 @@ func TestColumnsOfSparksFilesAreTold(t *testing.T) {
 		}
 	}
 }
+
+// Two runs that take over at once: the manifest that is there first has the batch and Spark's files, and the other run is told so.
+func TestOfTwoRunsThatTakeOverOneSucceeds(t *testing.T) {
+	s := newShared(t)
+	s.log("1", s.file(sparks, nil))
+	rival := New(s.options)
+	s.before = func(key string) (error, bool) {
+		if key == manifestKey(query, 2) {
+			s.before = nil
+			commit(t, rival, 2)
+		}
+		return nil, true
+	}
+	_, err := s.Commit(t.Context(), offered(2, "plan 2"))
+	wantClass(t, err, batch.Fenced)
+	m, err := s.manifest(t.Context(), query, 2)
+	if err != nil || m.Spark == nil || len(m.Spark.Files) != 1 || s.objects[sparkFolder+"2"] != "v1" {
+		t.Errorf("got %+v, %v", m, err)
+	}
+	commit(t, s.Folder, 3)
+}
+
+// Before anything was taken over Spark may have gone on once more: what is offered then has all of it.
+func TestATurnThatGoesOnIsReadAgain(t *testing.T) {
+	s := newShared(t)
+	s.log("1", s.file(sparks, nil))
+	d := &deal{folder: s.Folder, commit: offered(2, "plan 2")}
+	for n, want := range []bool{true, false, true} {
+		if n == 2 {
+			s.log("2", s.file("part-00001-dc013856-3c23-4e60-b1b4-c3dd15e7ac07-c000.snappy.parquet", nil))
+		}
+		state, _, err := d.read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if moved, err := d.takeOver(t.Context(), state); err != nil || moved != want || len(d.spark.Files) != 1+n/2 {
+			t.Errorf("reading %d: got %v, %v, %+v", n, moved, err, d.spark)
+		}
+	}
+}
