@@ -354,9 +354,9 @@ func TestOfTwoRunsThatTakeOverOneSucceeds(t *testing.T) {
 	s := newShared(t)
 	s.log("1", s.file(sparks, nil))
 	rival := New(s.options)
-	s.before = func(key string) (error, bool) {
+	s.memory.before = func(key string) (error, bool) {
 		if key == manifestKey(query, 2) {
-			s.before = nil
+			s.memory.before = nil
 			commit(t, rival, 2)
 		}
 		return nil, true
