@@ -80,7 +80,7 @@ var layers = map[string]layer{
 	"lakesink/resttest":     {tests: true},
 	"lakesink/rowtest":      {imports: []string{"columns"}, tests: true},
 	"rig":                   {tests: true},
-	"rig/faultproxy":        {tests: true},
+	"rig/faultproxy":        {tests: true}, // and franz-go's messages, to tell clients of Kafka where it is itself
 	"rig/produce":           {imports: []string{"demo"}, tests: true},
 	"bench":                 {imports: slices.Concat([]string{"cmd", "runner", "verify", "job", "rig", "lakesink/parquetfile"}, middle, vocabulary), tests: true},
 	"bench/contest":         {std: true, tests: true},

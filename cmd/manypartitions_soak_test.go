@@ -54,6 +54,9 @@ func TestBrokersWithTwoThousandPartitionsFitIntoTheDefaultMemory(t *testing.T) {
 		o := started(t, process).wait().wants(0).has("summary", "batches", step.batches, "rows", step.rows, "caughtUp", true)
 		summary := o.last("summary")
 		t.Logf("%s: %d requests to the broker, %v ms, %v of CPU", step.name, proxy.Seen(), summary["durationMs"], process.ProcessState.UserTime())
+		if n := proxy.Seen(); n > 100 {
+			t.Errorf("%s: %d requests for %d partitions", step.name, n, topics*each)
+		}
 		if step.batches == 0 {
 			continue
 		}

@@ -100,8 +100,8 @@ func TestABatchOfAThousandPartitionsStaysUnderTheCeiling(t *testing.T) {
 }
 
 // In so little memory that files of a thousand partitions cannot be open at once, rows go to temporary files instead: there are as
-// few files, and nothing is left of the temporary ones. Without room for these there are many files, of which as little is kept as
-// can be until they are committed.
+// few files, and nothing is left of the temporary ones. Without room for these there are many files, of which about 5 KiB are kept until
+// they are committed.
 func TestAThousandPartitionsInTheLeastMemoryMakeAFileEach(t *testing.T) {
 	const records, tenants = 300_000, 1000
 	broker := rig.Kafka(t)
@@ -109,11 +109,12 @@ func TestAThousandPartitionsInTheLeastMemoryMakeAFileEach(t *testing.T) {
 	topic := broker.CreateTopic(t, 2, nil)
 	fillTenants(t, broker, topic, records, tenants)
 	for name, c := range map[string]struct {
-		dir         string
+		dir, memory string
 		files, most float64
-	}{"room": {t.TempDir(), 2 * tenants, 144 * mib}, "none": {filepath.Join(t.TempDir(), "missing"), 30_000, 230 * mib}} {
+	}{"least": {t.TempDir(), "144MiB", 2 * tenants, 144 * mib}, "too little for what is open": {t.TempDir(), "176MiB", 2 * tenants, 176 * mib},
+		"no room": {filepath.Join(t.TempDir(), "missing"), "144MiB", 20 * tenants, 200 * mib}} {
 		t.Run(name, func(t *testing.T) {
-			p := reading(t, k, topic).with("--set", "sink.iceberg.partitionBy=key", "--memory", "144MiB")
+			p := reading(t, k, topic).with("--set", "sink.iceberg.partitionBy=key", "--memory", c.memory)
 			process := program(t, p.args("run")...)
 			process.Env = append(os.Environ(), "GOMAXPROCS=2", "TMPDIR="+c.dir)
 			o := started(t, process).wait().wants(0)
@@ -124,7 +125,7 @@ func TestAThousandPartitionsInTheLeastMemoryMakeAFileEach(t *testing.T) {
 			if left, err := filepath.Glob(filepath.Join(c.dir, "*")); err != nil || len(left) > 0 {
 				t.Errorf("left %v, %v", left, err)
 			}
-			if name == "room" {
+			if name == "least" {
 				p.do(t, "verify", "--source").wants(0)
 			}
 		})

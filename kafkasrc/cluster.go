@@ -146,6 +146,21 @@ func (c *cluster) lookup(ctx context.Context, names []string, stale map[string]i
 	return found, nil
 }
 
+// remembered is what was last told of a partition's topic and leader, without asking; nil if there is no leader.
+func (c *cluster) remembered(tp offsets.TopicPartition) (*topic, leader) {
+	c.mu.Lock()
+	t := c.topics[tp.Topic]
+	c.mu.Unlock()
+	if t == nil {
+		return nil, leader{}
+	}
+	at, err := t.leaderOf(tp)
+	if err != nil {
+		return nil, leader{}
+	}
+	return t, at
+}
+
 // absent reports whether err says that a topic or partition is not there.
 func absent(err error) bool {
 	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID)

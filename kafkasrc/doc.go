@@ -7,6 +7,7 @@
 // transactions, compacted holes and empty batches leave offsets that carry none. Every Fetch is a request of ours
 // (franz-go gives connections, TLS and metadata): no consumer group, no reset of offsets, no creation of topics.
 // The next Fetch is on its way while the last answer is decoded.
+// Small pieces of several partitions that one broker leads are asked for in one Fetch.
 //
 // # Isolation
 //

@@ -20,6 +20,8 @@ type answer struct {
 	log     []byte
 	aborted []abortedTxn
 	next    int64
+	// with are answers that came with it, by the index of their piece.
+	with map[int]answer
 }
 
 // fetcher gets the bytes at a position, through leader changes, throttling and brokers that come back, or says why it
@@ -40,7 +42,10 @@ type fetcher struct {
 	cuts map[offsets.TopicPartition]cutAt
 	// gone are topics that were waited for and did not come back.
 	gone map[string]bool
-	read int64
+	// following are the pieces after the one that is asked for.
+	following []following
+	// read counts bytes, spanned the offsets that they have.
+	read, spanned int64
 }
 
 // cutAt is where a log was cut, by a leader of an epoch.
@@ -183,7 +188,11 @@ func (f *fetcher) once(ctx context.Context, try *attempt) (answer, error) {
 	if follower, ok := f.follower[try.tp]; ok {
 		broker = follower
 	}
-	resp, err := f.source.ask(ctx, broker, f.request(try, t, at))
+	var chosen []following
+	if broker == at.broker {
+		chosen = f.together(try, at, t)
+	}
+	resp, err := f.source.ask(ctx, broker, f.request(try, t, at, chosen))
 	if err != nil {
 		f.refuseFollower(try.tp)
 		try.stale = t.asked
@@ -196,12 +205,12 @@ func (f *fetcher) once(ctx context.Context, try *attempt) (answer, error) {
 	if err := kerr.ErrorForCode(fetched.ErrorCode); err != nil {
 		return answer{}, fmt.Errorf("broker %d: %w", broker, err)
 	}
-	for i := range fetched.Topics {
-		for j := range fetched.Topics[i].Partitions {
-			if p := &fetched.Topics[i].Partitions[j]; p.Partition == try.tp.Partition {
-				return f.judge(ctx, try, t, p)
-			}
+	if p := partitionOf(fetched, try.tp, t.id); p != nil {
+		got, err := f.judge(ctx, try, t, p)
+		if err == nil {
+			got.with = f.came(fetched, chosen)
 		}
+		return got, err
 	}
 	// A throttled broker answers for no partition at all (KIP-219).
 	return answer{}, fmt.Errorf("broker %d answers nothing for %s", broker, try.tp)
@@ -245,7 +254,7 @@ func (f *fetcher) sameTopic(piece batch.Piece, t *topic, offset int64) error {
 	return nil
 }
 
-func (f *fetcher) request(try *attempt, t *topic, at leader) kmsg.Request {
+func (f *fetcher) request(try *attempt, t *topic, at leader, with []following) kmsg.Request {
 	options := f.source.options
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis = int32(f.source.limits.FetchWait / time.Millisecond)
@@ -260,11 +269,14 @@ func (f *fetcher) request(try *attempt, t *topic, at leader) kmsg.Request {
 	p.Partition = try.tp.Partition
 	p.CurrentLeaderEpoch = at.epoch
 	p.FetchOffset = try.offset
-	p.PartitionMaxBytes = int32(options.FetchBytes)
+	if p.PartitionMaxBytes = int32(options.FetchBytes); len(with) > 0 {
+		p.PartitionMaxBytes = f.share(try.piece.Until - try.offset)
+	}
 	rt := kmsg.NewFetchRequestTopic()
 	rt.Topic, rt.TopicID = try.tp.Topic, t.id
 	rt.Partitions = append(rt.Partitions, p)
 	req.Topics = append(req.Topics, rt)
+	f.add(req, with)
 	if t.id == (topicID{}) {
 		return fetchByName{req}
 	}

@@ -19,17 +19,16 @@ func (f *fetcher) hole(ctx context.Context, try *attempt, t *topic, empty *empty
 	}
 	uncommitted := *f
 	uncommitted.level = 0
-	resp, err := f.source.ask(ctx, at.broker, uncommitted.request(try, t, at))
+	resp, err := f.source.ask(ctx, at.broker, uncommitted.request(try, t, at, nil))
 	if err != nil {
 		return answer{}, empty
 	}
-	for _, topic := range resp.(*kmsg.FetchResponse).Topics {
-		for _, p := range topic.Partitions {
-			first, next, complete := span(p.RecordBatches)
-			if p.Partition == try.tp.Partition && kerr.ErrorForCode(p.ErrorCode) == nil && p.LogStartOffset <= try.offset && complete && first >= try.piece.Until {
-				return answer{log: p.RecordBatches, next: next}, nil
-			}
-		}
+	p := partitionOf(resp.(*kmsg.FetchResponse), try.tp, t.id)
+	if p == nil || kerr.ErrorForCode(p.ErrorCode) != nil || p.LogStartOffset > try.offset {
+		return answer{}, empty
+	}
+	if first, next, complete := span(p.RecordBatches); complete && first >= try.piece.Until {
+		return answer{log: p.RecordBatches, next: next}, nil
 	}
 	return answer{}, empty
 }

@@ -54,7 +54,7 @@ func (f *fetcher) accept(try *attempt, p *kmsg.FetchResponseTopicPartition) (ans
 		f.follower[try.tp] = p.PreferredReadReplica
 		return answer{}, errRedirected
 	}
-	f.read += int64(len(p.RecordBatches))
+	f.count(p.RecordBatches, try.offset)
 	first, next, complete := span(p.RecordBatches)
 	switch {
 	case p.LogStartOffset > try.offset && (!complete || first > try.offset) && !fromFollower:

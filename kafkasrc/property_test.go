@@ -233,7 +233,7 @@ func TestTimesAndSizesOfPropertiesAreThoseOfTheClient(t *testing.T) {
 		t.Errorf("got pauses %v, want 7, 14, 20, 20 ms", got)
 	}
 	f := &fetcher{source: &Source{settings: s, limits: l}}
-	request := f.request(&attempt{}, &topic{id: topicID{1}}, leader{}).(*kmsg.FetchRequest)
+	request := f.request(&attempt{}, &topic{id: topicID{1}}, leader{}, nil).(*kmsg.FetchRequest)
 	if request.MinBytes != 100 || request.MaxWaitMillis != 9 {
 		t.Errorf("got a Fetch for %d bytes within %d ms, want 100 and 9", request.MinBytes, request.MaxWaitMillis)
 	}

@@ -33,6 +33,8 @@ type Reader struct {
 	// fetch is the fetcher's.
 	fetch func(context.Context, batch.Piece, int64) (answer, error)
 	ahead *ahead
+	// ready are answers for pieces to come, by their index, which came with that of another one.
+	ready map[int]answer
 	// rest is what is left of the answer in hand.
 	rest   []byte
 	aborts abortFilter
@@ -45,15 +47,6 @@ type Reader struct {
 	failed error
 }
 
-// ahead is a Fetch on its way.
-type ahead struct {
-	piece  int
-	offset int64
-	done   chan struct{}
-	got    answer
-	err    error
-}
-
 func newReader(ctx context.Context, s *Source, pieces []batch.Piece, level int8) *Reader {
 	r := &Reader{
 		source:    s,
@@ -62,6 +55,7 @@ func newReader(ctx context.Context, s *Source, pieces []batch.Piece, level int8)
 		workspace: s.takeWorkspace(),
 		lost:      make([][]batch.Loss, len(pieces)),
 		gone:      map[offsets.TopicPartition]bool{},
+		ready:     map[int]answer{},
 	}
 	r.fetch = r.fetcher.fetch
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -240,85 +234,6 @@ func (r *Reader) broken(err error) error {
 		Message: tp.String(),
 		Hint:    "The broker holds bytes that no consumer can read: kafka-dump-log shows them, kafka-delete-records moves the log start past them.",
 		Err:     err,
-	}
-}
-
-// nextAnswer waits for the answer at the position, and sends for the one after it.
-func (r *Reader) nextAnswer(ctx context.Context) error {
-	for r.piece < len(r.pieces) && r.positions[r.piece] >= r.pieces[r.piece].Until {
-		if r.piece+1 == len(r.pieces) {
-			return r.finish(ctx)
-		}
-		r.piece++
-	}
-	if len(r.pieces) == 0 {
-		return io.EOF
-	}
-	r.letGo()
-	position := r.positions[r.piece]
-	if a := r.ahead; a != nil && (a.piece != r.piece || a.offset != position) {
-		r.discardAhead()
-	}
-	if r.gone[r.pieces[r.piece].Range().TopicPartition] {
-		r.lose(&Loss{Range: r.left(), Cause: Missing})
-		return nil
-	}
-	if r.ahead == nil {
-		r.send(r.piece, position)
-	}
-	select {
-	case <-r.ahead.done:
-	case <-ctx.Done():
-		return &givenUp{context.Cause(ctx)}
-	}
-	got, err := r.ahead.got, r.ahead.err
-	r.ahead = nil
-	r.read = r.fetcher.read
-	if loss := (*Loss)(nil); errors.As(err, &loss) && r.accepts.Accept(loss.Cause) {
-		r.lose(loss)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r.rest = got.log
-	r.aborts.reset(got.aborted)
-	if len(got.log) <= r.source.options.FetchBytes { // two of the larger ones would be more than memory is planned for
-		r.sendFollowing(got.next)
-	}
-	return nil
-}
-
-// sendFollowing asks for what comes after an answer that ends before next, in this piece or in one of the following.
-func (r *Reader) sendFollowing(next int64) {
-	if next <= r.positions[r.piece] { // a broken answer
-		return
-	}
-	if next < r.pieces[r.piece].Until {
-		r.send(r.piece, next)
-		return
-	}
-	for i := r.piece + 1; i < len(r.pieces); i++ {
-		if r.positions[i] < r.pieces[i].Until {
-			r.send(i, r.positions[i])
-			return
-		}
-	}
-}
-
-func (r *Reader) send(piece int, offset int64) {
-	a := &ahead{piece: piece, offset: offset, done: make(chan struct{})}
-	r.ahead = a
-	go func() {
-		defer close(a.done)
-		a.got, a.err = r.fetch(r.ctx, r.pieces[piece], offset)
-	}()
-}
-
-func (r *Reader) discardAhead() {
-	if r.ahead != nil {
-		<-r.ahead.done
-		r.ahead = nil
 	}
 }
 

@@ -21,8 +21,8 @@ func (s *spread) crowded(parts []*part) bool {
 }
 
 // flow lets the rows that wait, and all that come from now on, go where sorted rows do: by partition alone, so that those of one
-// stay in the order in which they came. Open files are finished, which frees their memory for it, and no partition has more than
-// one small file then. Rows stay where they are if there are no temporary files.
+// stay in the order in which they came. Files that are open stay so, and take up the rows of their partitions in the end. Rows stay
+// where they are if there are no temporary files.
 func (s *spread) flow(ctx context.Context) error {
 	none, err := partition.NewOrder(nil)
 	if err != nil {
@@ -34,15 +34,26 @@ func (s *spread) flow(ctx context.Context) error {
 		s.spilled = o.spilled()
 		return s.settle(ctx)
 	}
-	if err := s.finish(slices.Clone(s.open)); err != nil {
+	if err := s.part(); err != nil {
 		return err
 	}
-	rows := s.gathered
-	s.gathered, s.kept, s.slice, s.waiting, s.bytes = columns.Batch{}, nil, nil, nil, 0
-	s.parts, s.last, s.ended = map[string]*part{}, nil, 0
-	s.overflow = o
-	o.take(&rows)
+	s.hand(o)
 	return s.heed(o.bound(ctx))
+}
+
+// hand gives rows that wait and open files away.
+func (s *spread) hand(o *sorted) {
+	o.begun = map[string]*outFile{}
+	for _, p := range s.open {
+		o.begun[p.key] = p.file
+	}
+	if len(s.open) > 0 {
+		o.room = s.room // they take the rest
+	}
+	o.take(&s.gathered)
+	s.gathered, s.kept, s.slice, s.waiting, s.bytes = columns.Batch{}, nil, nil, nil, 0
+	s.parts, s.last, s.ended, s.open, s.held = map[string]*part{}, nil, 0, nil, 0
+	s.overflow = o
 }
 
 // pour adds rows to those that go to temporary files.

@@ -50,9 +50,11 @@ type sorted struct {
 	// failure is why there are no temporary files, nil as long as there may be.
 	failure error
 
-	// slice are rows on their way to file, the partition's that is being written.
+	// slice are rows on their way to file, the partition's that is being written; begun are files that have rows already, by the
+	// keys of their partitions.
 	slice []columns.Array
 	file  *outFile
+	begun map[string]*outFile
 }
 
 // sortedShare is the part of the memory for rows that wait: as they are put in order they take half as much again, and as much of
@@ -180,7 +182,13 @@ func (s *sorted) weigh(rows *columns.Batch) {
 
 // close writes all that is there.
 func (s *sorted) close(ctx context.Context) error {
-	err := s.flush(ctx)
+	var err error
+	if len(s.begun) > 0 && len(s.runs) > 0 && s.gathered.Rows > 0 { // what these take is needed for merging
+		err = s.spill(ctx)
+	}
+	if err == nil {
+		err = s.flush(ctx)
+	}
 	s.w.spilled = s.spilled()
 	return err
 }
@@ -198,6 +206,9 @@ func (s *sorted) spilled() batch.Spilled {
 func (s *sorted) abort() {
 	if s.file != nil {
 		s.file.abort()
+	}
+	for _, file := range s.begun {
+		file.abort()
 	}
 	s.forget(s.runs)
 	s.runs = nil

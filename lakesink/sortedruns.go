@@ -3,6 +3,7 @@ package lakesink
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -141,7 +142,7 @@ func (s *sorted) flush(ctx context.Context) error {
 		}
 	}
 	s.clear()
-	return nil
+	return s.finishBegun()
 }
 
 // emit merges runs, and after them rows that wait, into files.
@@ -183,6 +184,10 @@ func (s *sorted) open(group []byte) error {
 	if err := s.finish(); err != nil {
 		return err
 	}
+	if s.file = s.begun[key]; s.file != nil {
+		delete(s.begun, key)
+		return nil
+	}
 	s.file = &outFile{w: s.w, files: s.files, key: key}
 	if len(group) > 0 {
 		s.file.folder, s.file.values = s.w.folderOf(s.spec, []byte(key)), s.spec.JSON([]byte(key))
@@ -200,6 +205,18 @@ func (s *sorted) finish() error {
 	if err := file.finish(); err != nil {
 		s.file = file
 		return err
+	}
+	return nil
+}
+
+// finishBegun completes the files that no more rows came for.
+func (s *sorted) finishBegun() error {
+	for _, key := range slices.Sorted(maps.Keys(s.begun)) {
+		s.file = s.begun[key]
+		delete(s.begun, key)
+		if err := s.finish(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

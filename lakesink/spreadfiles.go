@@ -13,7 +13,7 @@ func (s *spread) start(p *part) {
 		return
 	}
 	key := []byte(p.key)
-	p.file = &outFile{w: s.w, files: s.files(), folder: s.w.folderOf(s.spec, key), values: s.spec.JSON(key)}
+	p.file = &outFile{w: s.w, files: s.files(), key: p.key, folder: s.w.folderOf(s.spec, key), values: s.spec.JSON(key)}
 	p.at, s.open = len(s.open), append(s.open, p)
 }
 
