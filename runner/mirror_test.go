@@ -67,7 +67,9 @@ func (g *group) wantAt(t *testing.T, want offsets.Offsets) {
 	}
 }
 
-func partition(n int32) offsets.TopicPartition { return offsets.TopicPartition{Topic: "t", Partition: n} }
+func partition(n int32) offsets.TopicPartition {
+	return offsets.TopicPartition{Topic: "t", Partition: n}
+}
 
 func TestTheMirrorIsToldOfEachBatchOnceItIsMarked(t *testing.T) {
 	w, g := newWorld(), newGroup()
