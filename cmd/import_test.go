@@ -369,3 +369,19 @@ func TestImportSaysWhatIsWrongWithItsFlags(t *testing.T) {
 		p.do(t, "import", c.args...).fails(64, c.parts...)
 	}
 }
+
+// Between an import and its first run another query may read the same records into the table, such as the same job by a name
+// with a typo.
+func TestAQueryThatWasImportedDoesNotReadWhatAnotherHasReadSince(t *testing.T) {
+	t.Parallel()
+	k, p := loaded(t)
+	p.do(t, "import", append(ofGroup, "--yes")...).wants(0)
+	p.with("--name", "order").run(t).has("summary", "rows", 20)
+	for _, verb := range []string{"plan", "run"} {
+		p.do(t, verb).fails(13, `this query has read nothing yet, but query "order"`, "orders-0 up to 10; orders-1 up to 10")
+	}
+	k.fill(t, "orders", 2, 0)
+	p.with("--name", "order").run(t).has("summary", "rows", 2)
+	wantRows(t, p.table(t), k.of(func(*kgo.Record) bool { return true }), false)
+	p.do(t, "run", "--new-query").wants(0).has("summary", "rows", 11) // somebody wants them twice
+}

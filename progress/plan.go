@@ -7,7 +7,7 @@ import (
 
 // What the next run would begin with.
 const (
-	// ActionStart: there is no checkpoint yet.
+	// ActionStart: nothing was planned yet.
 	ActionStart = "start"
 	// ActionContinue: checkpoint and table agree; read on.
 	ActionContinue = "continue"
@@ -131,7 +131,7 @@ type PlanColumn struct {
 func (p *Plan) Type() string { return "plan" }
 
 var actions = map[string]string{
-	ActionStart:    "start: there is no checkpoint yet",
+	ActionStart:    "start: nothing was planned yet",
 	ActionContinue: "continue where the last batch ended",
 	ActionReplay:   "replay a batch that was planned and is not in the table",
 	ActionMark:     "mark a batch as done that is in the table already",

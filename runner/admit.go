@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"sluice/batch"
+	"sluice/offsets"
 )
 
 // identify makes sure that the checkpoint has a query id. A rival may have given it one while we waited for the lease.
@@ -175,12 +176,35 @@ func (r *run) readAlready(ctx context.Context, table *batch.Table) error {
 		}
 		if len(again) > 0 {
 			return &batch.Fault{Class: batch.Inconsistent,
-				Message: fmt.Sprintf("the checkpoint is empty, but query %q (%s) has read the same records into this table: %s", table.Queries[id], id, list(again)),
+				Message: fmt.Sprintf("%s, but query %q (%s) has read the same records into this table: %s", r.nothingYet(), table.Queries[id], id, list(again)),
 				Hint: fmt.Sprintf("if the job was renamed, give it its old name and checkpoint; to take over from that query use startingOffsets %s; --new-query puts the records there again",
 					beyond)}
 		}
 	}
 	return nil
+}
+
+// nothingYet is why it could be another query's job.
+func (r *run) nothingYet() string {
+	if r.queryID == "" {
+		return "the checkpoint is empty"
+	}
+	return "this query has read nothing yet"
+}
+
+// readMeanwhile asks the same of a query that was begun by an import, or by a run that came no further, and has planned nothing: since
+// then another query, such as the same job under another name, may have read its records.
+func (r *run) readMeanwhile(ctx context.Context, start offsets.Offsets) error {
+	if r.empty { // this run has begun it, and has just looked
+		return nil
+	}
+	r.start, r.idsNow = start, r.view.TopicIDs
+	err := r.readAlready(ctx, r.table)
+	if r.NewQuery && batch.ClassOf(err) == batch.Inconsistent {
+		r.unused = slices.DeleteFunc(r.unused, func(text string) bool { return strings.HasPrefix(text, "--new-query") })
+		return nil
+	}
+	return err
 }
 
 // topicIDsNow are the ids of the topics as they are: those of one name may have been another topic's once, whose records

@@ -170,6 +170,9 @@ func (r *run) after(ctx context.Context, action Action) (*step, error) {
 		if i := r.identity.BeganAt(start); i != nil {
 			s.topicIDs, s.epochs = i.TopicIDs, i.Epochs()
 		}
+		if err == nil {
+			err = r.readMeanwhile(ctx, start)
+		}
 		return s, err
 	case Rebuild:
 		s.next, s.reached, s.topicIDs, s.epochs = ledger.Batch+1, ledger.Next(), ledger.TopicIDs, ledger.Epochs()
