@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,20 +21,35 @@ func (f *folder) statement(columns *iceberg.Schema, paths []string, limit string
 		return ""
 	}
 	quoted := make([]string, len(paths))
-	for i, path := range paths {
-		if rest, ok := strings.CutPrefix(path, "azblob://"); ok {
-			path = "az://" + rest
+	for i, address := range paths {
+		if rest, ok := strings.CutPrefix(address, "azblob://"); ok {
+			address = "az://" + rest
 		}
-		quoted[i] = "'" + strings.ReplaceAll(path, "'", "''") + "'"
+		quoted[i] = "'" + strings.ReplaceAll(address, "'", "''") + "'"
 	}
-	load := ""
+	load := utc(columns, paths)
 	switch scheme, _, ok := strings.Cut(f.TableName(), "://"); {
 	case ok && (scheme == "s3" || scheme == "gs"):
-		load = "INSTALL httpfs; LOAD httpfs; "
+		load += "INSTALL httpfs; LOAD httpfs; "
 	case ok:
-		load = "INSTALL azure; LOAD azure; "
+		load += "INSTALL azure; LOAD azure; "
 	}
 	return fmt.Sprintf("%sSELECT * FROM read_parquet([%s], union_by_name=true%s)%s;", load, strings.Join(quoted, ", "), f.hive(columns, paths[0]), limit)
+}
+
+// ownName matches the names of sluice's data files.
+var ownName = regexp.MustCompile(`^part-\d+-\d+-\d+-(?:replay-)?[0-9a-f-]{36}\.zstd\.parquet$`)
+
+// utc sets DuckDB's zone where files of Spark's are among others. Spark writes timestamps in an old form by default (INT96), which
+// DuckDB takes for the wall clock of its own zone as soon as it finds timestamps with a zone in other files.
+func utc(columns *iceberg.Schema, paths []string) string {
+	sparks := slices.ContainsFunc(paths, func(p string) bool { return !ownName.MatchString(path.Base(p)) })
+	for _, field := range columns.Fields() {
+		if sparks && strings.Contains(field.Type.String(), "timestamptz") {
+			return "SET TimeZone='UTC'; "
+		}
+	}
+	return ""
 }
 
 // hive is what DuckDB is told of the folders that a file is in.

@@ -5,13 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 
+	"sluice/batch"
 	"sluice/progress"
+	"sluice/verify"
 )
 
 // peekTable shows rows of the table's current snapshot, those of the newest data files first. It plans and reads no
@@ -68,6 +72,9 @@ func newest(ctx context.Context, t *table.Table, names []string, rows int) (foun
 		return nil, err
 	}
 	slices.SortStableFunc(tasks, func(a, b table.FileScanTask) int { return cmp.Compare(sequence(b), sequence(a)) })
+	if tasks, err = shown(t, tasks, names); err != nil {
+		return nil, err
+	}
 	_, batches, err := scan.ReadTasks(ctx, tasks)
 	if err != nil {
 		return nil, err
@@ -85,6 +92,23 @@ func newest(ctx context.Context, t *table.Table, names []string, rows int) (foun
 		found = append(found, more...)
 	}
 	return found, nil
+}
+
+// shown leaves out files of Spark's where a column has timestamps, which the libraries do not read in the form that Spark writes them
+// in by default (INT96).
+func shown(t *table.Table, tasks []table.FileScanTask, names []string) ([]table.FileScanTask, error) {
+	if t.Properties()[verify.SparkWroteHere] == "" || !slices.ContainsFunc(names, func(name string) bool {
+		field, ok := t.Schema().FindFieldByName(name)
+		return ok && strings.Contains(field.Type.String(), "timestamptz")
+	}) {
+		return tasks, nil
+	}
+	ours := slices.DeleteFunc(tasks, func(task table.FileScanTask) bool { return !ownName.MatchString(path.Base(task.File.FilePath())) })
+	if len(ours) == 0 {
+		return nil, &batch.Fault{Class: batch.NotSetUp, Message: "all files here are Spark's, whose timestamps peek does not read",
+			Hint: "leave columns with timestamps out with --columns, or use the statement that sluice status prints"}
+	}
+	return ours, nil
 }
 
 func sequence(task table.FileScanTask) int64 {

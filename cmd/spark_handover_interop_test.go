@@ -3,11 +3,17 @@
 package cmd_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"sluice/rig"
 )
 
 // onTable is a query into a table of the catalog that Spark and sluice share.
@@ -126,9 +132,63 @@ func (x *turns) moveTo(folder string) {
 	x.pipeline, x.into, x.folders = x.with("--parquet-path", folder), map[string]any{"folder": folder}, append(x.folders, folder)
 }
 
-// Spark's sink of files goes on in a folder that sluice has written, past compactions of its log and where sluice was killed before
-// its marker; sluice does not go on in a folder that Spark has written to, and says so. A query that Spark has begun goes on in
-// another folder, beside it.
+// lists fails the test unless DuckDB finds the rows that are wanted, each once, in the files that status lists, and verify is content.
+func (x *turns) lists() {
+	x.t.Helper()
+	statement, _ := x.do(x.t, "status").wants(0).last("status")["read"].(string)
+	root, err := rig.Root()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	c := exec.Command(filepath.Join(root, "rig", "python"), filepath.Join(root, "rig", "read_folder.py"), statement)
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	var read struct {
+		Rows    [][3]any
+		Seconds int
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &read)
+	}
+	if err != nil {
+		x.t.Fatalf("DuckDB: %v\n%s", err, statement)
+	}
+	got := map[string]string{}
+	for _, row := range read.Rows {
+		got[fmt.Sprint(row[0], "/", row[1])] = fmt.Sprint(row[2])
+	}
+	if len(read.Rows) != len(got) || !maps.Equal(got, x.want) {
+		x.t.Errorf("DuckDB finds %d rows\n%v\nwant %d\n%v", len(read.Rows), got, len(x.want), x.want)
+	}
+	if read.Seconds > 3000 {
+		x.t.Errorf("DuckDB finds timestamps that are %d seconds apart", read.Seconds)
+	}
+	x.do(x.t, "peek", "--columns", "partition,offset,value").wants(0)
+	x.do(x.t, "verify", "--source").wants(0).has("verify", "ok", true, "duplicates", 0, "missing", 0, "unexpected", 0, "rows", len(x.want))
+}
+
+// forget takes objects of the folder away, as a process leaves it that was killed before it made them.
+func (x *turns) forget(names ...string) {
+	x.t.Helper()
+	for _, name := range names {
+		path := filepath.Join(x.folders[0], name)
+		if err := os.Remove(path); err != nil {
+			x.t.Fatal(err)
+		}
+		os.Remove(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".crc"))
+	}
+}
+
+// logOf is the name of a batch in Spark's log.
+func logOf(n int) string {
+	if n%10 == 9 {
+		return fmt.Sprintf("_spark_metadata/%d.compact", n)
+	}
+	return fmt.Sprintf("_spark_metadata/%d", n)
+}
+
+// A query moves from Spark to sluice and back, on one checkpoint and in one folder of files, past compactions of Spark's log: every
+// record is there once for whoever goes by that log, for whoever goes by sluice's list, and for verify.
 func TestSparkAndSluiceTakeTurnsOnFoldersOfFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lake")
 	s := startSpark(t, dir)
@@ -143,25 +203,93 @@ func TestSparkAndSluiceTakeTurnsOnFoldersOfFiles(t *testing.T) {
 		if last := x.sparksTurn(); last < 10 {
 			t.Errorf("Spark came to batch %d, want one after a compaction of its log", last)
 		}
+		x.lists()
+		x.unmark()
 		x.fill(5)
-		x.do(t, "run").fails(13, "Spark has gone on writing there", "sink.parquet.path")
-		x.do(t, "run", "--lost-rows", "accept").fails(13, "Spark has gone on writing there")
+		x.sluicesTurn()
+		x.lists()
+		x.fill(30)
+		x.sparksTurn()
+		x.lists()
 	})
 	t.Run("Spark begins, with version 2 of its offset log", func(t *testing.T) {
 		x := onFolder(t, s, filepath.Join(dir, "theirs", "rows"))
 		x.sparks["conf"] = map[string]string{"spark.sql.streaming.offsetLog.formatVersion": "2"}
 		x.fill(20)
 		x.sparksTurn()
+		x.do(t, "validate").wants(0)
 		x.fill(8)
-		x.do(t, "run", "--lost-rows", "accept").fails(13, "is the output of a Spark query")
-		x.moveTo(filepath.Join(dir, "theirs", "more"))
-		n := x.sluicesTurn("--lost-rows", "accept")
+		n := x.sluicesTurn()
 		if text, err := os.ReadFile(filepath.Join(x.checkpointFolder(), "offsets", strconv.Itoa(n))); err != nil || !strings.HasPrefix(string(text), "v2\n") {
 			t.Errorf("sluice wrote the plan %q, %v, want version 2", text, err)
 		}
+		x.lists()
+		for range 2 {
+			x.fill(20)
+			x.sparksTurn()
+			x.lists()
+			x.fill(4)
+			x.sluicesTurn()
+			x.lists()
+		}
+	})
+	t.Run("each is killed where it hurts", func(t *testing.T) {
+		x := onFolder(t, s, filepath.Join(dir, "killed", "rows"))
+		x.fill(10)
+		n := x.sparksTurn()
+		x.unmark() // Spark: its log entry is there, the marker is not
+		x.do(t, "plan").wants(0).has("plan", "action", "mark")
+		x.fill(6)
+		x.sluicesTurn()
+		x.lists()
+		x.fill(6)
+		n = x.sparksTurn()
+		x.unmark()
+		x.forget(logOf(n)) // Spark: its files are there, the log entry is not
+		x.do(t, "plan").wants(0).has("plan", "action", "replay")
+		x.fill(6)
+		x.sluicesTurn()
+		x.lists()
+		x.sparks["source"] = map[string]string{"maxOffsetsPerTrigger": "12", "kafka.isolation.level": "read_committed"} // as it read what Spark reads again
+		x.fill(6)
+		n = x.sluicesTurn()
+		x.unmark()
+		x.forget(logOf(n)) // sluice: its manifest is there, the log entry is not, and Spark carries out the batch again
+		x.fill(6)
+		x.sparksTurn()
+		x.lists()
+		x.fill(6)
+		n = x.sluicesTurn()
+		x.lists()
+		x.unmark()
+		x.forget(logOf(n), filepath.Join("_sluice", x.id(), strconv.Itoa(n)+".json")) // sluice: its files alone are there
+		x.fill(6)
+		x.sparksTurn()
+		x.fill(6)
+		x.sluicesTurn()
+		x.lists()
+	})
+	t.Run("with partitions", func(t *testing.T) {
+		x := onFolder(t, s, filepath.Join(dir, "hive", "rows"))
+		x.sparks["partitionBy"] = []string{"topic", "partition"}
 		x.fill(8)
 		x.sparksTurn()
 		x.fill(8)
-		x.do(t, "run").fails(13, "Spark has gone on writing there")
+		x.do(t, "run", "--set", "sink.parquet.partitionBy=partition").fails(13, "in 2 folders of partitions")
+		x.sluicesTurn()
+		x.lists()
+		x.fill(8)
+		x.sparksTurn()
+		x.lists()
+	})
+	t.Run("in a folder beside it", func(t *testing.T) {
+		x := onFolder(t, s, filepath.Join(dir, "beside", "rows"))
+		x.fill(10)
+		x.sparksTurn()
+		x.fill(8)
+		x.pipeline = x.without("--set")
+		x.do(t, "run").fails(13, "is the output of a Spark query")
+		x.moveTo(filepath.Join(dir, "beside", "more"))
+		x.sluicesTurn("--lost-rows", "accept")
 	})
 }

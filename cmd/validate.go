@@ -226,13 +226,22 @@ func (l *pipeline) checkCatalog(ctx context.Context) (string, error) {
 
 // checkTable also reports whether the table could be read, be it only to find that there is none.
 func (l *pipeline) checkTable(ctx context.Context) (read bool, detail string, err error) {
-	table, err := l.sink.Table(ctx, "")
+	id := ""
+	if _, isFolder := l.sink.(*folder); isFolder && l.log != nil { // whether it can be made may depend on what the checkpoint's query has written there
+		if id, err = l.log.Query(ctx); err != nil {
+			return false, "", err
+		}
+	}
+	table, err := l.sink.Table(ctx, id)
 	if err != nil {
 		return false, "", err
 	}
 	if !table.Exists {
 		if err := l.unmakeable(ctx, table); err != nil {
 			return true, "", err
+		}
+		if table.Applied.Batch != batch.None {
+			return true, fmt.Sprintf("%s has the batches of Spark's query up to %d; the first run goes on there", l.sink.TableName(), table.Applied.Batch), nil
 		}
 		return true, l.sink.TableName() + " is not there yet; the first run creates it", nil
 	}

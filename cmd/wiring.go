@@ -298,7 +298,7 @@ func (p *pipeline) close() {
 func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	j := p.job
 	return &runner.Query{
-		Source: source{p.source}, Sink: p.sink, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
+		Source: source{p.source, reporter}, Sink: p.sink, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
 		NewDecoder: p.newDecoder, DeadLetters: p.letterSink, DeadLetterSchema: decode.DeadLetterSchema(),
 		Bound:    p.bound(),
 		Mirror:   p.mirror(),
@@ -375,13 +375,20 @@ func sourceName(j *job.Job) string {
 }
 
 // source and sink adapt the leaves, whose methods return their own types, to the runner's interfaces.
-type source struct{ *kafkasrc.Source }
+type source struct {
+	*kafkasrc.Source
+	reporter runner.Reporter
+}
 
 func (s source) Read(ctx context.Context, task *batch.Task) (runner.Reader, error) {
 	reader, err := s.Source.Read(ctx, task)
 	if err != nil {
 		return nil, err // and no interface that holds a nil pointer
 	}
+	reader.OnWait(func(w kafkasrc.Wait) {
+		s.reporter.Notice("nothing has come from Kafka for a while; the run asks again", "partition", w.TopicPartition.String(), "offset", w.Offset,
+			"waited", w.Waited.Round(time.Second), "gives up after", w.Patience, "error", w.Err)
+	})
 	return reader, nil
 }
 

@@ -44,6 +44,8 @@ type fetcher struct {
 	gone map[string]bool
 	// following are the pieces after the one that is asked for.
 	following []following
+	// tell is told of what is waited for; nil for nobody.
+	tell func(Wait)
 	// read counts bytes, spanned the offsets that they have.
 	read, spanned int64
 }
@@ -73,6 +75,8 @@ type attempt struct {
 	offset int64
 	// stale is the metadata answer that has been found out of date.
 	stale int
+	// told is how long had been waited when it was last told.
+	told time.Duration
 	// beyond counts the answers that the position is beyond the end of the log.
 	beyond int
 }
@@ -127,6 +131,7 @@ func (f *fetcher) fetch(ctx context.Context, piece batch.Piece, offset int64) (a
 		if waited >= f.source.limits.NoProgress || n >= f.source.limits.Repeats && f.knownGone(err) || errors.As(err, &never) && waited >= f.source.limits.Connect {
 			return answer{}, f.stuck(try, waited, err)
 		}
+		f.waits(try, waited, err)
 		if err := pause(ctx, f.source.limits.backoff(n)); err != nil {
 			return answer{}, err
 		}

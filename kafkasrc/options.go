@@ -45,6 +45,8 @@ type Limits struct {
 	Control time.Duration
 	// NoProgress is how long a Reader tries without its position moving. 2 min.
 	NoProgress time.Duration
+	// Telling is how long a Reader tries so before it tells of it (Reader.OnWait), and then after as long again. 15 s.
+	Telling time.Duration
 	// Backoff is the pause before the first retry; it doubles up to LongestBackoff. 100 ms, or retry.backoff.ms.
 	Backoff time.Duration
 	// LongestBackoff is ten times Backoff, or retry.backoff.max.ms.
@@ -68,6 +70,7 @@ func (l Limits) withDefaults(s *settings) Limits {
 	set(&l.Connect, max(8*time.Second, s.setupTimeout))
 	set(&l.Control, s.apiTimeout, time.Minute)
 	set(&l.NoProgress, 2*time.Minute)
+	set(&l.Telling, 15*time.Second)
 	set(&l.Backoff, s.backoff)
 	set(&l.LongestBackoff, s.maxBackoff, 10*l.Backoff)
 	set(&l.FetchWait, s.fetchWait, 500*time.Millisecond)

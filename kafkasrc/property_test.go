@@ -225,7 +225,7 @@ func TestTimesAndSizesOfPropertiesAreThoseOfTheClient(t *testing.T) {
 		t.Fatal(faults)
 	}
 	l := Limits{}.withDefaults(&s)
-	want := Limits{Connect: 20 * time.Second, Control: time.Second, NoProgress: 2 * time.Minute, Backoff: 7 * time.Millisecond, LongestBackoff: 20 * time.Millisecond, FetchWait: 9 * time.Millisecond, Repeats: 5}
+	want := Limits{Connect: 20 * time.Second, Control: time.Second, NoProgress: 2 * time.Minute, Telling: 15 * time.Second, Backoff: 7 * time.Millisecond, LongestBackoff: 20 * time.Millisecond, FetchWait: 9 * time.Millisecond, Repeats: 5}
 	if l != want {
 		t.Errorf("got %+v, want %+v", l, want)
 	}

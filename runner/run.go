@@ -121,10 +121,14 @@ func (r *run) because(ctx context.Context, err error) error {
 
 // recover makes checkpoint and table agree.
 func (r *run) recover(ctx context.Context, next *step) error {
+	begun := r.table.Applied.Batch
 	if err := r.openTable(ctx); err != nil {
 		return err
 	}
-	if r.missing {
+	switch {
+	case r.missing && begun != batch.None:
+		r.Reporter.Notice("the "+r.table.Word()+" was begun by Spark, and is gone on with", "table", r.TableName, "batch", begun)
+	case r.missing:
 		r.summary.TableMade = true
 		r.Reporter.Notice("the "+r.table.Word()+" was not there and was made", "table", r.TableName, "location", r.table.Location)
 	}

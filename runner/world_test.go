@@ -118,7 +118,7 @@ func (k *kafka) gone(p batch.Piece) *batch.Loss {
 	lost := &batch.Loss{Topic: p.Topic, Partition: p.Partition, From: p.From, Until: p.Until, TopicID: p.TopicID}
 	end, there := k.end[p.Partition]
 	switch {
-	case p.TopicID != k.topicID:
+	case p.TopicID != "" && p.TopicID != k.topicID: // Spark's plans know of no ids
 		lost.Cause = batch.Recreated
 	case !there:
 		lost.Cause = batch.Missing

@@ -37,6 +37,10 @@ type Folder struct {
 	Store    icebergio.IO
 
 	problems []Problem
+	// query is the one whose checkpoint is known, empty for none: a log that Spark has begun does not say.
+	query string
+	// untold is why it cannot be told which of Spark's files count, an Inconsistent fault; nil where it can.
+	untold error
 	// ranges are the keys of the ranges that were listed. ranged holds, by its key, the manifests of one that was read; nil if it
 	// is not there. alone holds manifests that were read ahead.
 	ranges map[string]bool
@@ -47,6 +51,7 @@ type Folder struct {
 // Of judges the folder. What witnesses say is in the report; an error means that a witness could not be heard.
 func (f *Folder) Of(ctx context.Context, options Options) (*Report, error) {
 	options.bookkeeping = func() []Problem { return f.problems }
+	f.query = options.Query
 	return Table(ctx, f.Load, options)
 }
 
@@ -55,6 +60,9 @@ func (f *Folder) Load(ctx context.Context) (*table.Table, error) {
 	b, err := f.books(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if err := f.countSparks(ctx, b); err != nil {
+		return nil, fmt.Errorf("read folder %s: %w", f.Location, err)
 	}
 	t, err := f.table(b.folder, b.schema, b.all, b.newest)
 	if err != nil {
@@ -73,7 +81,7 @@ func (f *Folder) Whole() error {
 				Hint: "bring back what was there before; sluice verify says all that is wrong"}
 		}
 	}
-	return nil
+	return f.untold
 }
 
 const (
@@ -93,15 +101,19 @@ type manifest struct {
 	Counts   struct {
 		Rows int64 `json:"rows"`
 	} `json:"counts"`
-	WrittenMs int64             `json:"writtenMs"`
-	Files     []batch.DataFile  `json:"files"`
-	Ledger    map[string]string `json:"ledger"`
+	WrittenMs int64 `json:"writtenMs"`
+	// Spark is what Spark wrote before the batch, nil for nothing.
+	Spark  *turn             `json:"spark"`
+	Files  []batch.DataFile  `json:"files"`
+	Ledger map[string]string `json:"ledger"`
 
 	key string
 	// id is the number by which ledgers and decisions name it.
 	id int64
-	// replayed is set where it is no batch's: dead letters that were decoded again.
-	replayed *replay
+	// replayed is set where it is no batch's: dead letters that were decoded again. sparks says that it stands for batches that
+	// Spark wrote, uncounted that the rows of their files are not known yet.
+	replayed          *replay
+	sparks, uncounted bool
 }
 
 // replay is what an object says that holds dead letters which were decoded again.
@@ -128,7 +140,7 @@ func parseManifest(key string, text []byte) (*manifest, error) {
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
 	}
-	if m.V != 1 {
+	if known := 1 + min(1, m.Spark.batches()); int64(m.V) != known {
 		return nil, fmt.Errorf("it has format version %d", m.V)
 	}
 	sum := sha256.Sum256(text)
@@ -155,6 +167,8 @@ type folderSchema struct {
 	Columns []folderColumn `json:"columns"`
 	// Partitions are the levels of folders that the files are in.
 	Partitions []folderPartition `json:"partitions"`
+	// Spark says that Spark has begun the folder.
+	Spark bool `json:"spark"`
 }
 
 func damaged(key, why string) error {
@@ -170,7 +184,11 @@ func (f *Folder) schema(ctx context.Context, key string) (*folderSchema, error) 
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, damaged(key, err.Error())
 	}
-	if known := 1 + min(1, len(s.Partitions)); s.V != known {
+	known := 1 + min(1, len(s.Partitions))
+	if s.Spark {
+		known = 3
+	}
+	if s.V != known {
 		return nil, damaged(key, fmt.Sprintf("it has format version %d", s.V))
 	}
 	return &s, nil
@@ -212,8 +230,8 @@ func (f *Folder) chain(ctx context.Context, query string, newest int64) ([]*mani
 			break
 		}
 		chain = append(chain, m)
-		if m.Previous >= n || m.Previous < batch.None {
-			f.problem(Problem{Kind: ManifestUnreadable, Query: query, What: fmt.Sprintf("the manifest of batch %d makes no sense", n), Files: []string{f.at(m.key)}, Evidence: fmt.Sprintf("it says that it follows batch %d", m.Previous)})
+		if m.Previous >= n || m.Previous < batch.None || !m.Spark.between(m.Previous, n) {
+			f.problem(Problem{Kind: ManifestUnreadable, Query: query, What: fmt.Sprintf("the manifest of batch %d makes no sense", n), Files: []string{f.at(m.key)}, Evidence: fmt.Sprintf("it says that it follows batch %d%s", m.Previous, m.Spark.text())})
 			break
 		}
 		n = m.Previous

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,7 @@ func (l *listed) add(key string) {
 }
 
 func (f *Folder) booksOnce(ctx context.Context) (*books, error) {
+	f.untold = nil
 	f.problems, f.ranges, f.ranged, f.alone = nil, map[string]bool{}, map[string][]*manifest{}, map[string]*manifest{}
 	began, err := f.schema(ctx, bookFolder+"folder.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,6 +143,12 @@ func (f *Folder) booksOnce(ctx context.Context) (*books, error) {
 	}
 	queries := maps.Clone(there.numbers)
 	maps.Copy(queries, there.ranges)
+	if len(queries) == 0 && (claimed != "" || began.Spark) { // Spark has begun, and the first batch of ours is not there yet
+		query := cmp.Or(claimed, f.query)
+		_, after, err := f.sparkAfter(ctx, query, nil)
+		b.add(nil, after)
+		return b, err
+	}
 	for _, query := range slices.Sorted(maps.Keys(queries)) {
 		if err := f.addQuery(ctx, b, there, query, claimed); err != nil {
 			return nil, err
@@ -179,22 +187,39 @@ func (f *Folder) addQuery(ctx context.Context, b *books, there *listed, query, c
 	if err != nil {
 		return err
 	}
+	var after *manifest
+	if claimed == query {
+		if chain, after, err = f.sparkAfter(ctx, query, chain); err != nil {
+			return err
+		}
+	}
 	for _, m := range chain {
 		if m.Folder != b.folder {
 			f.problem(Problem{Kind: FolderMixed, Query: query, What: "a manifest is of another folder", Files: []string{f.at(m.key)}, Evidence: fmt.Sprintf("it names folder %s, and this one is %s", m.Folder, b.folder)})
 		}
 	}
-	b.all = append(b.all, chain...)
+	b.add(chain, after)
 	if len(chain) == 0 {
 		return nil
 	}
 	b.newest[query] = chain[len(chain)-1]
-	if err := f.checkClaim(ctx, claimed, chain); err != nil {
-		return err
-	}
+	f.checkClaim(claimed, query)
 	more, err := f.replays(ctx, query, there.replays[query], b.folder)
 	b.all = append(b.all, more...)
 	return err
+}
+
+// add takes up the manifests of a query, each behind what Spark wrote before it, and what Spark has written after them.
+func (b *books) add(chain []*manifest, after *manifest) {
+	for _, m := range chain {
+		if m.Spark != nil {
+			b.all = append(b.all, m.Spark.manifest(m))
+		}
+		b.all = append(b.all, m)
+	}
+	if after != nil {
+		b.all = append(b.all, after)
+	}
 }
 
 // readAheadOf reads the ranges of a query and the manifests that stand alone, as far as they can be read: what is wrong with

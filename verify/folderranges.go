@@ -78,7 +78,7 @@ func parseRange(key string, text []byte, query string, from int64) ([]*manifest,
 	if err := json.Unmarshal([]byte(lines[0]), &head); err != nil {
 		return nil, err
 	}
-	if head.V != 1 || head.Query != query || head.From != from || head.Manifests != len(lines)-1 {
+	if head.V != 1 && head.V != 2 || head.Query != query || head.From != from || head.Manifests != len(lines)-1 {
 		return nil, fmt.Errorf("it is of batches from %d of query %s, with %d of %d manifests", head.From, head.Query, len(lines)-1, head.Manifests)
 	}
 	all := []*manifest{}

@@ -39,6 +39,12 @@ func (f *Folder) table(uuid string, schema *folderSchema, all []*manifest, newes
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(all, func(m *manifest) bool { return m.sparks }) {
+		properties[SparkWroteHere] = "true"
+	}
+	if properties[table.DefaultNameMappingKey], err = nameMapping(schema.Columns); err != nil {
+		return nil, err
+	}
 	m := map[string]any{"format-version": 2, "table-uuid": uuid, "location": f.Location, "last-sequence-number": len(all), "last-updated-ms": int64(0),
 		"last-column-id": shape.HighestFieldID(), "schemas": []any{shape}, "current-schema-id": shape.ID, "partition-specs": []any{map[string]any{"spec-id": 0, "fields": []any{}}},
 		"default-spec-id": 0, "last-partition-id": 999, "sort-orders": []any{map[string]any{"order-id": 0, "fields": []any{}}}, "default-sort-order-id": 0, "properties": properties}
@@ -113,7 +119,10 @@ func (r *replay) into(ledger *batch.Ledger) {
 // summary is what the snapshot of a batch, or of a replay, says of itself.
 func (m *manifest) summary() map[string]string {
 	s := map[string]string{"operation": string(table.OpAppend), "added-data-files": strconv.Itoa(len(m.Files)), "added-records": strconv.FormatInt(m.Counts.Rows, 10)}
-	if m.replayed == nil {
+	switch {
+	case m.sparks:
+		s[summarySparkQuery], s[summarySparkEpoch] = m.Query, strconv.FormatInt(m.Batch, 10)
+	case m.replayed == nil:
 		s[summaryQuery], s[summaryName], s[summaryBatch], s[summaryPlan] = m.Query, m.Name, strconv.FormatInt(m.Batch, 10), m.Plan
 	}
 	return s

@@ -72,6 +72,9 @@ type deal struct {
 	attempt  string
 	text     []byte
 	previous int64
+	// spark is what Spark wrote before the batch, as text has it, and sparkID the turn's id; nil and 0 for nothing.
+	spark   *Turn
+	sparkID int64
 	// offers counts them; answer is what the store said to the last one.
 	offers int
 	answer error
@@ -84,7 +87,10 @@ func (d *deal) read(ctx context.Context) (*state, *Manifest, error) {
 		if err != nil || s.schema == nil {
 			return s, nil, err
 		}
-		newest, err := d.folder.newestOf(ctx, s, d.commit.Query)
+		newest, err := d.folder.tip(ctx, s, d.commit.Query)
+		if err == nil {
+			err = s.crossed
+		}
 		if errors.Is(err, fs.ErrNotExist) && attempt < lookAttempts {
 			continue
 		}
@@ -99,17 +105,14 @@ func (d *deal) standing(s *state, newest *Manifest, whole bool) (applied *batch.
 	if s.schema == nil || c.TableUUID != "" && s.schema.Folder != c.TableUUID {
 		return nil, false, d.otherFolder(s)
 	}
-	applied = &batch.Applied{Batch: batch.None, InHistory: batch.None}
-	if newest != nil {
-		if applied, err = newest.applied(); err != nil {
-			return nil, false, d.folder.damaged(manifestKey(newest.Query, newest.Batch), err)
-		}
+	if applied, err = s.applied(newest); err != nil {
+		return nil, false, d.folder.damaged(manifestKey(newest.Query, newest.Batch), err)
 	}
 	switch n := c.Plan.Batch; {
 	case c.DeadLetters == nil && c.Plan.Accepted.Covers(applied): // somebody has decided about exactly this state
 	case applied.Batch == n && c.Plan.Is(applied.Plan) && d.offers == 0:
 		return applied, true, d.sameLetters(applied)
-	case applied.Batch == n && !c.Plan.Is(applied.Plan):
+	case applied.Batch == n && applied.Plan != "" && !c.Plan.Is(applied.Plan):
 		return nil, false, d.otherPlan(applied)
 	case applied.Batch >= n:
 		return nil, false, d.overtaken(applied)
@@ -130,10 +133,10 @@ func (d *deal) standing(s *state, newest *Manifest, whole bool) (applied *batch.
 }
 
 // follows checks that the plan starts where the folder says that the batch before it ended, in every partition: numbers
-// alone would let a plan through that was made from another checkpoint.
+// alone would let a plan through that was made from another checkpoint. It knows nothing of batches that Spark wrote.
 func (d *deal) follows(ledger *batch.Ledger) error {
 	plan := d.commit.Plan
-	if ledger == nil {
+	if ledger == nil || ledger.Batch != plan.Batch-1 {
 		return nil
 	}
 	before := plan.Before()
@@ -195,7 +198,11 @@ func (d *deal) offer(ctx context.Context, s *state, newest *Manifest) error {
 	if newest != nil {
 		previous = newest.Batch
 	}
-	if d.text == nil || d.previous != previous {
+	moved, err := d.takeOver(ctx, s)
+	if err != nil {
+		return fmt.Errorf("take over what Spark has written: %w", err)
+	}
+	if d.text == nil || d.previous != previous || moved {
 		text, err := d.manifest(s, newest)
 		if err != nil {
 			return fmt.Errorf("prepare the manifest of batch %d: %w", d.commit.Plan.Batch, err)
@@ -215,10 +222,27 @@ func (d *deal) offer(ctx context.Context, s *state, newest *Manifest) error {
 	return nil
 }
 
+// takeOver reads what is to be known of the files that Spark wrote before the batch. moved says that they are others than in the
+// manifest that was offered last.
+func (d *deal) takeOver(ctx context.Context, s *state) (moved bool, err error) {
+	switch {
+	case s.turn == nil:
+		moved = d.spark != nil
+		d.spark, d.sparkID = nil, 0
+	case d.spark == nil || d.sparkID != s.turn.id:
+		if d.spark, err = d.folder.describeAll(ctx, s.schema, s.turn); err != nil {
+			return false, err
+		}
+		d.sparkID, moved = s.turn.id, true
+	}
+	return moved, nil
+}
+
 func (d *deal) manifest(s *state, newest *Manifest) ([]byte, error) {
 	c := d.commit
-	m := &Manifest{V: formatVersion, Folder: s.schema.Folder, Query: c.Query, Name: c.Name, Batch: c.Plan.Batch, Previous: batch.None, Plan: c.Plan.Hash, Run: c.Run,
+	m := &Manifest{Spark: d.spark, Folder: s.schema.Folder, Query: c.Query, Name: c.Name, Batch: c.Plan.Batch, Previous: batch.None, Plan: c.Plan.Hash, Run: c.Run,
 		Attempt: d.attempt, WrittenMs: d.folder.options.Now().UnixMilli(), Schema: s.schema.ID, Counts: countsOf(c.Results), Files: []batch.DataFile{}, Altered: c.Altered, Accepted: c.Plan.Accepted, Losses: c.Losses()}
+	m.V = m.version()
 	var prior *batch.Ledger
 	if newest != nil {
 		var err error
@@ -243,7 +267,11 @@ func (d *deal) manifest(s *state, newest *Manifest) ([]byte, error) {
 	if m.Ledger, err = ledger.Properties(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(m)
+	text, err := json.Marshal(m)
+	if err == nil && m.Spark != nil && len(text) > mostRangeBytes {
+		err = d.folder.tooLong()
+	}
+	return text, err
 }
 
 // reloads is how often the folder is read after an offer before the outcome is called unknown.

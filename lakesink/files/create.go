@@ -36,7 +36,21 @@ func (f *Folder) fits(s *state, rows columns.Schema) error {
 	if len(differences)+len(laidOut) > 0 {
 		return f.misfit(differences, laidOut)
 	}
-	return nil
+	return f.fitsSpark(s.schema)
+}
+
+// fitsSpark looks at the first and the last file that Spark has written and no manifest has: what they are like need not be found
+// out with a batch in hand.
+func (f *Folder) fitsSpark(s *Schema) error {
+	t := f.sparks()
+	if t == nil || len(t.files) == 0 {
+		return nil
+	}
+	if _, err := f.describeSparks(s, &t.files[0]); err != nil {
+		return err
+	}
+	_, err := f.describeSparks(s, &t.files[len(t.files)-1])
+	return err
 }
 
 // Differences lists what keeps the folder from taking rows of the schema; nothing where there is no folder.
@@ -70,17 +84,24 @@ func (f *Folder) Create(ctx context.Context, rows columns.Schema) error {
 
 // begun is what a new folder is: its columns and partitions.
 func (f *Folder) begun(rows columns.Schema) (*Schema, error) {
-	last := 0
-	s := &Schema{Folder: uuid.NewString(), By: f.options.CreatedBy, Columns: newColumns(rows, &last)}
+	all, by := []columns.Field(rows), f.options.PartitionBy
+	spark := f.sparks()
 	var err error
-	if s.Partitions, err = newPartitions(f.options.PartitionBy, s.Columns); err == nil {
+	if spark != nil {
+		if all, by, err = f.beginWith(rows, spark); err != nil {
+			return nil, err
+		}
+	}
+	last := 0
+	s := &Schema{Folder: uuid.NewString(), By: f.options.CreatedBy, Columns: newColumns(all, &last), Spark: spark != nil}
+	if s.Partitions, err = newPartitions(by, s.Columns); err == nil {
 		_, err = orderOf(f.options.SortBy, s.Columns, nil)
 	}
 	if err != nil {
 		return nil, &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("folder %s cannot be made: %v", f.options.Location, err), Hint: "correct the job; nothing was made"}
 	}
 	s.V = s.version()
-	return s, nil
+	return s, f.fitsSpark(s) // before anything is made
 }
 
 // Makeable says whether a folder that is not there yet can be made for rows of the schema: an Inconsistent fault where Spark has
@@ -197,7 +218,7 @@ func (f *Folder) Evolve(ctx context.Context, c *batch.Commit, rows columns.Schem
 
 // alter creates the next change. Whether it or another's is there is for the next reading.
 func (f *Folder) alter(ctx context.Context, from *Schema, to []Column) error {
-	next := Schema{V: from.V, Folder: from.Folder, ID: from.ID + 1, By: f.options.CreatedBy, Columns: to, Partitions: from.Partitions}
+	next := Schema{V: from.V, Folder: from.Folder, ID: from.ID + 1, By: f.options.CreatedBy, Columns: to, Partitions: from.Partitions, Spark: from.Spark}
 	text, err := json.Marshal(&next)
 	if err != nil {
 		return err

@@ -17,5 +17,8 @@
 //	_sluice_ranges/<query-id>/<from>-<until>.jsonl   what manifests of many batches said; see Maintain
 //	_sluice/spark.json, _spark_metadata/             where Spark is told: the one query, and Spark's own log of a file sink
 //
+// Where a Spark query has written to the folder on the same checkpoint, its log says which of its files count, until the manifest of
+// the next batch does; see Turn.
+//
 // All names that begin with _ are hidden from Spark, Hive and DuckDB's globs.
 package files

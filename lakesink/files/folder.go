@@ -83,6 +83,8 @@ type Folder struct {
 	mu sync.Mutex
 	// newest is the newest reading of the columns. Writers take them from it; no decision about a commit is made from it.
 	newest *Schema
+	// turn is what Spark has written to the folder beyond the manifests, by the newest reading for a query; nil for nothing.
+	turn *turn
 	// safe says that the store was seen to enforce conditions.
 	safe bool
 }

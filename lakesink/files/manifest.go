@@ -31,6 +31,8 @@ type Manifest struct {
 	// Schema numbers the folder's columns that the files were written with.
 	Schema int    `json:"schema"`
 	Counts Counts `json:"counts"`
+	// Spark is what a Spark query has written on the same checkpoint between Previous and Batch; nil for nothing.
+	Spark *Turn `json:"spark,omitempty"`
 	// Files are the batch's data files; paths are relative to the folder, statistics by field id.
 	Files []batch.DataFile `json:"files"`
 	// Altered says how the folder's columns were altered for the batch; Accepted is set where somebody has decided about
@@ -104,12 +106,15 @@ func parseManifest(text []byte, query string, n int64) (*Manifest, error) {
 		return nil, err
 	}
 	switch {
-	case m.V != formatVersion:
-		return nil, fmt.Errorf("it has format version %d, this program knows %d", m.V, formatVersion)
+	case m.V != m.version():
+		return nil, fmt.Errorf("it has format version %d, this program knows %d, and %d with batches of Spark's", m.V, formatVersion, sparkVersion)
 	case m.Query != query || m.Batch != n:
 		return nil, fmt.Errorf("it is of batch %d of query %s", m.Batch, m.Query)
 	case m.Previous >= m.Batch || m.Previous < batch.None:
 		return nil, fmt.Errorf("it says that batch %d came before it", m.Previous)
+	}
+	if t := m.Spark; t != nil && (t.From <= m.Previous || t.Until < t.From || t.Until >= m.Batch) {
+		return nil, fmt.Errorf("it says that Spark wrote the batches %d to %d between %d and %d", t.From, t.Until, m.Previous, m.Batch)
 	}
 	last := batch.None
 	for _, s := range m.Alone {
@@ -128,6 +133,14 @@ func parseManifest(text []byte, query string, n int64) (*Manifest, error) {
 	sum := sha256.Sum256(text)
 	m.id = int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
 	return &m, nil
+}
+
+// version is the version of its form.
+func (m *Manifest) version() int {
+	if m.Spark != nil {
+		return sparkVersion
+	}
+	return formatVersion
 }
 
 // ledger is the query's ledger after the batch.

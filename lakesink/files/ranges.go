@@ -66,7 +66,7 @@ func parseRange(text []byte, query string, from int64) ([]*Manifest, error) {
 	if err := json.Unmarshal(lines[0], &head); err != nil {
 		return nil, err
 	}
-	if head.V != formatVersion || head.Query != query || head.From != from || head.Manifests != len(lines)-1 {
+	if head.V != formatVersion && head.V != sparkVersion || head.Query != query || head.From != from || head.Manifests != len(lines)-1 {
 		return nil, fmt.Errorf("it is of batches from %d of query %s, format version %d, with %d of %d manifests", head.From, head.Query, head.V, len(lines)-1, head.Manifests)
 	}
 	var all []*Manifest
@@ -136,8 +136,11 @@ func (f *Folder) Maintain(ctx context.Context, applied *batch.Applied) error {
 	if err != nil || s.schema == nil {
 		return err
 	}
-	newest, err := f.newestOf(ctx, s, query)
-	if err != nil || newest == nil {
+	newest, err := f.tip(ctx, s, query)
+	if err == nil {
+		err = s.crossed
+	}
+	if err != nil || newest == nil || s.turn != nil { // after Spark's turn there is nothing to make up for
 		return err
 	}
 	if err := f.publish(ctx, s, newest); err != nil || !due {
@@ -225,7 +228,11 @@ func lean(all []*Manifest) []*Manifest {
 
 // rangeText is a range as bytes.
 func rangeText(newest *Manifest, from int64, all []*Manifest) ([]byte, error) {
-	text, err := json.Marshal(&rangeHead{V: formatVersion, Folder: newest.Folder, Query: newest.Query, From: from, Until: from + rangeSize, Manifests: len(all)})
+	version := formatVersion
+	for _, m := range all {
+		version = max(version, m.version())
+	}
+	text, err := json.Marshal(&rangeHead{V: version, Folder: newest.Folder, Query: newest.Query, From: from, Until: from + rangeSize, Manifests: len(all)})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,10 @@ import (
 // have another one, so that a program which does not know of them writes nothing there.
 const formatVersion, partitionedVersion = 1, 2
 
+// begunBySparkVersion is that of a folder which Spark has begun, sparkVersion that of a manifest with batches of Spark's, and of a
+// range with such a manifest: a program that does not know of them would take Spark's rows for none.
+const begunBySparkVersion, sparkVersion = 3, 2
+
 // Column is a column of the folder, or a part of one: the element of a list, the key and value of a map, a struct's field.
 type Column struct {
 	// ID is the field id in every data file. It is never used for another column.
@@ -38,10 +42,15 @@ type Schema struct {
 	Columns []Column `json:"columns"`
 	// Partitions are the levels of folders, outermost first. They are the same after every change.
 	Partitions []Partition `json:"partitions,omitempty"`
+	// Spark says that Spark has begun the folder, so that what its log lists counts before there is any manifest.
+	Spark bool `json:"spark,omitempty"`
 }
 
 // version is the version of its form.
 func (s *Schema) version() int {
+	if s.Spark {
+		return begunBySparkVersion
+	}
 	if len(s.Partitions) > 0 {
 		return partitionedVersion
 	}
@@ -55,7 +64,7 @@ func parseSchema(text []byte) (*Schema, error) {
 	}
 	switch {
 	case s.V != s.version():
-		return nil, fmt.Errorf("it has format version %d, this program knows %d, and %d with partitions", s.V, formatVersion, partitionedVersion)
+		return nil, fmt.Errorf("it has format version %d, this program knows %d, %d with partitions, and %d where Spark has begun", s.V, formatVersion, partitionedVersion, begunBySparkVersion)
 	case s.Folder == "" || len(s.Columns) == 0:
 		return nil, fmt.Errorf("it names no folder or no columns")
 	}

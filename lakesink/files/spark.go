@@ -9,10 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
-	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sluice/batch"
@@ -55,7 +52,7 @@ func (f *Folder) checkSpark(ctx context.Context, s *state, query string) error {
 	switch err := f.sparkless(); {
 	case err != nil:
 		return err
-	case s.claim == query, s.claim == "" && !f.options.SparkMetadata:
+	case s.claim == query, s.claim == "" && !f.options.SparkMetadata && !s.schema.Spark:
 		return nil
 	case s.claim != "":
 		return f.claimedBy(s.claim)
@@ -89,14 +86,23 @@ func (f *Folder) claimedBy(other string) error {
 	return f.notSparks("%s says that Spark's readers see the rows of query %s alone", claimKey, other)
 }
 
-// foreignSpark refuses a folder that a Spark query writes: its readers see what Spark's log lists and nothing else.
+// sparks is what Spark has written, where the folder is to be gone on with: a reading for a query, which has the checkpoint, has
+// found it.
+func (f *Folder) sparks() *turn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.turn
+}
+
+// foreignSpark refuses a folder that a Spark query writes and that is not gone on with: its readers see what Spark's log lists and
+// nothing else.
 func (f *Folder) foreignSpark(ctx context.Context) error {
 	keys, err := f.options.Objects.List(ctx, sparkFolder, "")
-	if err != nil || len(keys) == 0 {
+	if err != nil || len(keys) == 0 || f.sparks() != nil {
 		return err
 	}
 	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s is the output of a Spark query: it has %s, and Spark's readers see the files alone that are listed there", f.options.Location, keys[0]),
-		Hint: "write to another folder; or move " + sparkFolder + " away, if no Spark query writes there any more and its readers may see all files"}
+		Hint: "to go on with that query set sink.parquet.sparkMetadata to true, and checkpoint to its checkpointLocation; else write to another folder; or move " + sparkFolder + " away, if no Spark query writes there any more and its readers may see all files"}
 }
 
 // publish brings Spark's log of the folder up to the newest batch. What it writes follows from the manifests alone, each
@@ -114,11 +120,14 @@ func (f *Folder) publish(ctx context.Context, s *state, newest *Manifest) error 
 		if ahead, err := f.caughtUp(ctx, newest.Query, last); err != nil || ahead {
 			return err // another run has gone on and publishes
 		}
-		return f.wentOn(logs[last], newest)
+		return f.ahead(logs[last], newest)
 	}
 	missing := map[int64]*Manifest{}
 	for at := newest; at != nil && at.Batch > last; {
 		missing[at.Batch] = at
+		if t := at.Spark; t != nil && t.Until > last { // the log was moved away, and is written anew
+			missing[t.Until] = &Manifest{Files: t.Files, WrittenMs: at.WrittenMs}
+		}
 		before, err := f.before(ctx, at)
 		if err != nil && at.Previous > last {
 			return err
@@ -142,52 +151,11 @@ func (f *Folder) publish(ctx context.Context, s *state, newest *Manifest) error 
 	return f.forget(ctx, logs, newest.Batch)
 }
 
-// newestLog is the newest batch in Spark's log, None if there is none.
-func newestLog(logs map[int64]string) int64 {
-	last := batch.None
-	for n := range logs {
-		last = max(last, n)
-	}
-	return last
-}
-
-// checkTurn refuses to go on where Spark has written to the folder after the query's newest manifest: no manifest would ever
-// name those files, and whoever goes by the manifests would miss their rows. Without it a run would take the batches for lost,
-// since the checkpoint has them. A log that is ahead and names files of sluice's alone is of a folder that was restored.
-func (f *Folder) checkTurn(ctx context.Context, s *state, newest *Manifest) error {
-	if s.claim != newest.Query {
-		return nil
-	}
-	logs, err := f.sparkLogs(ctx)
-	if err != nil {
-		return err
-	}
-	for n, name := range logs {
-		if n <= newest.Batch {
-			continue
-		}
-		text, err := f.options.Objects.Get(ctx, sparkFolder+name)
-		if err != nil {
-			return err
-		}
-		for _, line := range bytes.Split(text, []byte("\n"))[1:] {
-			var file sinkFile
-			if json.Unmarshal(line, &file) != nil || !ownName.MatchString(path.Base(file.Path)) {
-				return f.wentOn(name, newest)
-			}
-		}
-	}
-	return nil
-}
-
-// ownName matches the names of data files that this package writes.
-var ownName = regexp.MustCompile(`^part-\d+-\d+-\d+-[0-9a-f-]{36}\.zstd\.parquet$`)
-
-// wentOn is the fault of a folder whose log Spark has carried on.
-func (f *Folder) wentOn(log string, newest *Manifest) error {
+// ahead is the fault of a log with batches of sluice's own that no manifest has: one of the two was brought back from a backup.
+func (f *Folder) ahead(log string, newest *Manifest) error {
 	return &batch.Fault{Class: batch.Inconsistent,
-		Message: fmt.Sprintf("%s%s in %s is of a batch after %d, the newest of query %s here: Spark has gone on writing there", sparkFolder, log, f.options.Location, newest.Batch, newest.Query),
-		Hint:    "stop the Spark query, and begin a new one of sluice's with another name, checkpoint and sink.parquet.path, whose startingOffsets are the last line of the newest offsets/<N> in the checkpoint (docs/from-spark.md)"}
+		Message: fmt.Sprintf("%s%s in %s is of a batch after %d, the newest of query %s here", sparkFolder, log, f.options.Location, newest.Batch, newest.Query),
+		Hint:    "move " + sparkFolder + " away, and run again: the log is written anew from the manifests; if it is the manifests that are old, bring back newer ones"}
 }
 
 // caughtUp says whether the folder has a batch by now.
@@ -220,32 +188,6 @@ func (f *Folder) begin(ctx context.Context, all map[int64]*Manifest, newest int6
 	return last, f.options.Objects.Own(ctx, sparkFolder+sparkName(last), text)
 }
 
-// sparkLogs are the names in Spark's log by batch.
-func (f *Folder) sparkLogs(ctx context.Context) (map[int64]string, error) {
-	keys, err := f.options.Objects.List(ctx, sparkFolder, "")
-	if err != nil {
-		return nil, err
-	}
-	logs := map[int64]string{}
-	for _, key := range keys {
-		name := strings.TrimPrefix(key, sparkFolder)
-		digits := strings.TrimSuffix(name, ".compact")
-		if n, err := strconv.ParseInt(digits, 10, 64); err == nil && strconv.FormatInt(n, 10) == digits {
-			logs[n] = name
-		}
-	}
-	return logs, nil
-}
-
-// sparkName is the name of a batch in Spark's log.
-func sparkName(n int64) string {
-	name := strconv.FormatInt(n, 10)
-	if (n+1)%sparkEvery == 0 {
-		name += ".compact"
-	}
-	return name
-}
-
 // sparkLog is the log of a batch: its files, and where it is time those of all batches before it. A batch that is none, since
 // somebody has decided about lost ones, has no file.
 func (f *Folder) sparkLog(ctx context.Context, n int64, m *Manifest) (name string, text []byte, err error) {
@@ -256,7 +198,7 @@ func (f *Folder) sparkLog(ctx context.Context, n int64, m *Manifest) (name strin
 			if err != nil {
 				return "", nil, fmt.Errorf("read the log of batch %d for Spark: %w", before, err)
 			}
-			text = append(text, bytes.TrimPrefix(lines, []byte(sparkHead))...)
+			text = append(text, bytes.TrimRight(bytes.TrimPrefix(lines, []byte(sparkHead)), "\n")...)
 		}
 	}
 	if m != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,6 +22,10 @@ type state struct {
 	replays map[string][]int64
 	// claim is the query whose files Spark is told of, empty if it is told of none.
 	claim string
+	// turn is what Spark has written beyond the manifests of the query that was asked for; nil for nothing. crossed is why the
+	// two do not fit together, an Inconsistent fault; nil where they do.
+	turn    *turn
+	crossed error
 }
 
 // look reads what the folder is and lists what is in it. A folder that is not there is a state without schema.
@@ -144,6 +147,35 @@ func (f *Folder) before(ctx context.Context, m *Manifest) (*Manifest, error) {
 	return before, err
 }
 
+// tip is the newest manifest of a query that counts, nil if there is none; what Spark has written after it is in s afterwards.
+func (f *Folder) tip(ctx context.Context, s *state, query string) (newest *Manifest, err error) {
+	s.turn, s.crossed = nil, nil
+	if query == "" {
+		return nil, nil
+	}
+	if s.schema != nil {
+		if newest, err = f.newestOf(ctx, s, query); err != nil {
+			return nil, err
+		}
+	}
+	if !f.follows(s, query) {
+		return newest, nil
+	}
+	counts, t, err := f.turnAfter(ctx, s, newest)
+	if batch.ClassOf(err) == batch.Inconsistent {
+		s.crossed = err
+		return newest, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.turn = t
+	f.mu.Lock()
+	f.turn = t
+	f.mu.Unlock()
+	return counts, nil
+}
+
 // newestOf is the newest manifest of a query, nil if there is none.
 func (f *Folder) newestOf(ctx context.Context, s *state, query string) (*Manifest, error) {
 	numbers := s.manifests[query]
@@ -222,7 +254,20 @@ func (f *Folder) table(ctx context.Context, query string) (*batch.Table, error) 
 	if err != nil {
 		return nil, err
 	}
-	applied := &batch.Applied{Batch: batch.None, InHistory: batch.None}
+	newest, err := f.tip(ctx, s, query)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := s.applied(newest)
+	if err != nil {
+		return nil, f.damaged(manifestKey(query, newest.Batch), err)
+	}
+	applied.Broken = s.crossed
+	if s.schema == nil && query != "" && s.turn == nil && s.crossed == nil { // of Spark's, and the job does not ask to go on there
+		if applied.Broken = f.foreignSpark(ctx); applied.Broken != nil && batch.ClassOf(applied.Broken) != batch.Inconsistent {
+			return nil, applied.Broken
+		}
+	}
 	if s.schema == nil {
 		return &batch.Table{Folder: true, Applied: *applied}, nil
 	}
@@ -230,39 +275,26 @@ func (f *Folder) table(ctx context.Context, query string) (*batch.Table, error) 
 	if s.claim != "" && query != "" && s.claim != query {
 		t.Applied.Broken = f.claimedBy(s.claim)
 	}
-	ids := slices.Collect(maps.Keys(s.manifests))
-	if query != "" && s.manifests[query] == nil {
-		ids = append(ids, query)
-	}
-	for _, id := range ids {
-		m, err := f.newestOf(ctx, s, id)
-		if err != nil {
-			return nil, err
-		}
-		if m == nil {
-			continue
-		}
-		t.Queries[id] = m.Name
+	for id := range s.manifests {
+		m := newest
 		if id != query {
-			continue
-		}
-		if applied, err = m.applied(); err != nil {
-			return nil, f.damaged(manifestKey(id, m.Batch), err)
-		}
-		if err := f.replayedOf(ctx, s, applied.Ledger); err != nil {
-			return nil, err
-		}
-		if applied.Broken = t.Applied.Broken; applied.Broken == nil {
-			if applied.Broken, err = f.broken(ctx, s, m); err != nil {
+			if m, err = f.newestOf(ctx, s, id); err != nil {
 				return nil, err
 			}
 		}
-		if applied.Broken == nil {
-			if applied.Broken = f.checkTurn(ctx, s, m); applied.Broken != nil && batch.ClassOf(applied.Broken) != batch.Inconsistent {
-				return nil, applied.Broken
-			}
+		if m != nil {
+			t.Queries[id] = m.Name
 		}
-		t.Applied = *applied
 	}
-	return t, nil
+	if newest == nil {
+		return t, nil
+	}
+	t.Queries[query] = newest.Name
+	if err := f.replayedOf(ctx, s, t.Applied.Ledger); err != nil {
+		return nil, err
+	}
+	if t.Applied.Broken == nil {
+		t.Applied.Broken, err = f.broken(ctx, s, newest)
+	}
+	return t, err
 }
