@@ -34,9 +34,6 @@ const (
 	checkQuery      = "query"
 )
 
-// groupWait is how long validate asks about a consumer group.
-const groupWait = 10 * time.Second
-
 func (p *process) validateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "validate",
@@ -172,13 +169,6 @@ func (l *pipeline) checkKafka(ctx context.Context) (string, error) {
 	waiting := offsets.Total(offsets.Between(start, view.Ends()))
 	return fmt.Sprintf("%s, %s; a first run would read %s", progress.Plural(int64(len(start.Topics())), "topic"), progress.Plural(int64(len(start)), "partition"),
 		progress.Plural(waiting, "offset")), nil
-}
-
-// checkGroup asks what can be told of a group without committing to it.
-func (l *pipeline) checkGroup(ctx context.Context, group string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, groupWait)
-	defer cancel()
-	return fmt.Sprintf("group %s has no members, and is shown the offsets of each batch", group), l.source.Mirror(group).Check(ctx)
 }
 
 func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {

@@ -315,24 +315,6 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 	}
 }
 
-// mirror is the group that is shown where the query is, nil where the job names none.
-func (p *pipeline) mirror() runner.Mirror {
-	if p.source == nil || p.job.Source.ConsumerGroup == "" {
-		return nil
-	}
-	return p.source.Mirror(p.job.Source.ConsumerGroup)
-}
-
-// bound is where the job's runs end at the latest, nil where the topics do.
-func (p *pipeline) bound() runner.Bound {
-	if s := &p.job.Source; p.source == nil || s.EndingOffsets == nil && s.EndingTimestamp.IsZero() && s.EndingOffsetsByTimestamp == nil {
-		return nil
-	}
-	return func(ctx context.Context, isolation batch.Isolation, view *offsets.View, known offsets.Offsets) (offsets.Offsets, error) {
-		return p.source.Bound(ctx, isolation, view, known, time.Now())
-	}
-}
-
 // checkSink and oddLocation look at a catalog; a folder of files is what it is wherever it lies.
 func (p *pipeline) checkSink(uuid, was, is string) (remark string, err error) {
 	if p.iceberg == nil {

@@ -111,7 +111,7 @@ var idle = map[string]string{
 }
 
 const (
-	noGroup    = "no consumer group is used"
+	noGroup    = "no consumer group is joined"
 	noMetrics  = "the metrics of a run are its own"
 	goTLS      = "it names a part of Java's TLS"
 	forBrokers = "brokers check tokens; a client passes them on"

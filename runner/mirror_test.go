@@ -245,3 +245,29 @@ func TestTheMirrorIsNotMovedBackFromWhatOthersPutThere(t *testing.T) {
 		t.Errorf("got %q, want one notice that names the partition", told)
 	}
 }
+
+func TestTheMirrorGoesBackWhereLostRowsAreReadAgain(t *testing.T) {
+	for name, notes := range map[string]string{"from its own offsets": "", "from offsets of others": "by hand"} {
+		t.Run(name, func(t *testing.T) {
+			w, g := newWorld(), newGroup()
+			w.retain = 100
+			w.drain(t, g.mirrors)
+			for tp, c := range g.has {
+				if notes != "" {
+					g.has[tp] = offsets.Committed{Next: c.Next, Epoch: c.Epoch, Note: notes}
+				}
+			}
+			w.lake.rollBack(2)
+			again := func(q *runner.Query) { g.mirrors(q); q.LostRows, q.MaxBatches = batch.Reread, 1 }
+			var first offsets.Offsets
+			g.show = func(context.Context) error { first = w.newest(t).Plan.End; return nil }
+			if s, _, err := w.run(again); err != nil || s.Batches != 1 {
+				t.Fatalf("got %+v, %v", s, err)
+			}
+			g.wantAt(t, first)
+			g.show = nil
+			w.drain(t, g.mirrors)
+			g.wantAt(t, offsets.Offsets{partition(0): 8, partition(1): 4})
+		})
+	}
+}
