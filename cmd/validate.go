@@ -25,6 +25,7 @@ const (
 	checkJob        = "job"
 	checkRegistry   = "registry"
 	checkKafka      = "kafka"
+	checkGroup      = "consumerGroup"
 	checkCheckpoint = "checkpoint"
 	checkCatalog    = "catalog"
 	checkTable      = "table"
@@ -32,6 +33,9 @@ const (
 	checkLetters    = "deadLetters"
 	checkQuery      = "query"
 )
+
+// groupWait is how long validate asks about a consumer group.
+const groupWait = 10 * time.Second
 
 func (p *process) validateCommand() *cli.Command {
 	return &cli.Command{
@@ -77,6 +81,9 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 	}
 	checks.do(checkJob, func() (string, error) { return l.checkJob(ctx) }, registry...)
 	checks.do(checkKafka, func() (string, error) { return l.checkKafka(ctx) })
+	if group := l.job.Source.ConsumerGroup; group != "" {
+		checks.do(checkGroup, func() (string, error) { return l.checkGroup(ctx, group) }, checkKafka)
+	}
 	checks.do(checkCheckpoint, func() (string, error) { return l.checkCheckpoint(ctx) })
 	checks.do(checkCatalog, func() (string, error) { return l.checkCatalog(ctx) })
 	checks.do(checkTable, func() (detail string, err error) { read, detail, err = l.checkTable(ctx); return detail, err }, append(registry, checkCatalog)...)
@@ -165,6 +172,13 @@ func (l *pipeline) checkKafka(ctx context.Context) (string, error) {
 	waiting := offsets.Total(offsets.Between(start, view.Ends()))
 	return fmt.Sprintf("%s, %s; a first run would read %s", progress.Plural(int64(len(start.Topics())), "topic"), progress.Plural(int64(len(start)), "partition"),
 		progress.Plural(waiting, "offset")), nil
+}
+
+// checkGroup asks what can be told of a group without committing to it.
+func (l *pipeline) checkGroup(ctx context.Context, group string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, groupWait)
+	defer cancel()
+	return fmt.Sprintf("group %s has no members, and is shown the offsets of each batch", group), l.source.Mirror(group).Check(ctx)
 }
 
 func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {

@@ -301,6 +301,7 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 		Source: source{p.source, reporter}, Sink: p.sink, Log: p.log, Journal: p.log, Lease: p.lease, Reporter: reporter,
 		NewDecoder: p.newDecoder, DeadLetters: p.letterSink, DeadLetterSchema: decode.DeadLetterSchema(),
 		Bound:    p.bound(),
+		Mirror:   p.mirror(),
 		Widening: &runner.Widening{Evolver: p.sink, On: altersTable, Widen: decode.Widen, Bounded: decode.Bounded},
 		Options: runner.Options{
 			Name: j.Name, RunID: p.runID, SinkName: p.sink.Describe(), Keys: j.Identity(), CheckKeys: checkKeys,
@@ -309,9 +310,17 @@ func (p *pipeline) query(reporter runner.Reporter) *runner.Query {
 			MaxBytesPerTrigger: j.Source.MaxBytesPerTrigger, MinOffsetsPerTrigger: j.Source.MinOffsetsPerTrigger, MaxTriggerDelay: j.Source.MaxTriggerDelay,
 			MaxBatches: int(j.Run.MaxBatches), MaxDuration: j.Run.MaxDuration, Grace: j.Run.Grace,
 			Accepts: j.Source.Accepts(), Workers: p.budget.workers, MinPartitions: int(j.Source.MinPartitions), MaxRecordsPerPartition: j.Source.MaxRecordsPerPartition,
-			TableName: p.sink.TableName(), SourceName: sourceName(j), Now: time.Now, ExitCode: exitCode,
+			TableName: p.sink.TableName(), SourceName: sourceName(j), ConsumerGroup: j.Source.ConsumerGroup, Now: time.Now, ExitCode: exitCode,
 		},
 	}
+}
+
+// mirror is the group that is shown where the query is, nil where the job names none.
+func (p *pipeline) mirror() runner.Mirror {
+	if p.source == nil || p.job.Source.ConsumerGroup == "" {
+		return nil
+	}
+	return p.source.Mirror(p.job.Source.ConsumerGroup)
 }
 
 // bound is where the job's runs end at the latest, nil where the topics do.

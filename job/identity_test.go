@@ -31,6 +31,7 @@ var samples = map[string][2]string{
 	"source.minOffsetsPerTrigger":     {"none", "10"},
 	"source.maxTriggerDelay":          {"15m", "1h"},
 	"source.maxRecordsPerPartition":   {"none", "10"},
+	"source.consumerGroup":            {"lag-orders", "lag-payments"},
 	"source.maxOffsetsPerTrigger":     {"10", "none"},
 	"source.minPartitions":            {"1", "2"},
 	"source.includeHeaders":           {"false", "true"},

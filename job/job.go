@@ -69,6 +69,8 @@ type Source struct {
 	MinPartitions          int64
 	MaxRecordsPerPartition int64
 	IncludeHeaders         bool
+	// ConsumerGroup is shown the offsets that were reached, empty for none.
+	ConsumerGroup string
 	// FailOnDataLoss says what becomes of records that are gone from Kafka, OnDataLoss what where another choice was made.
 	FailOnDataLoss bool
 	OnDataLoss     OnDataLoss

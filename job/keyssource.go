@@ -92,6 +92,10 @@ var sourceKeys = []*Key{
 		Class: NextBatch, Default: "false", Flag: "include-headers",
 		Brief: "Add a column with the headers of each record; a table that is there already needs that column first",
 		Doc:   "Adds a column with the headers of each record. A table that is there already needs that column first."}),
+	key("source.consumerGroup", func(j *Job) *string { return &j.Source.ConsumerGroup }, groupName, Key{
+		Class: Free, also: []string{"groupId", "group.id", "kafka.group.id", "consumerGroupId"},
+		Doc: "A consumer group that is shown, after each batch, the offsets that the query has reached, for `kafka-consumer-groups` and exporters of lag. It is read by nobody here: it may change or go at any time, and a commit to it that fails is a warning. " +
+			"No other consumer may be in it; [kafka.md](kafka.md#a-consumer-group-to-look-at) says what it can be relied on for."}),
 	key(failOnLossPath, func(j *Job) *bool { return &j.Source.FailOnDataLoss }, truth, Key{
 		Class: Free, Default: "true", Flag: "fail-on-data-loss",
 		Brief: "End the run where records are gone from Kafka that were not read; with =false go on without them and record them as lost",

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // kind reads and writes the values of one type of key. write gives the canonical form, which read takes again, and
@@ -139,6 +140,14 @@ var ddlText = words("schema", "columns in Spark's DDL, such as order_id STRING N
 var keyType = words("schema", "a type in Spark's DDL, such as BIGINT, or columns, such as id BIGINT NOT NULL, region STRING", solid("has no type"))
 
 var localFile = words("path", "the path of a file on this machine", solid("is empty"))
+
+// groupName is what a person reads in other tools: Kafka itself takes any text.
+var groupName = words("name", "the name of a consumer group, without white space around it or control characters", func(s string) (string, error) {
+	if s == "" || s != strings.TrimSpace(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		return "", fmt.Errorf("is no name for a consumer group")
+	}
+	return s, nil
+})
 
 // solid refuses a text of white space.
 func solid(message string) func(string) (string, error) {

@@ -20,7 +20,7 @@ func TestClientPropertiesAreCheckedAllAtOnceWithoutTheirValues(t *testing.T) {
 	want := []PropertyFault{
 		{Name: "check.crcs", Value: true, Message: "want true: a record batch with a wrong checksum is never read"},
 		{Name: "client.idd", Message: "is unknown to sluice", Nearest: "client.id"},
-		{Name: "group.id", Message: "cannot be set: no consumer group is used: progress is kept in the checkpoint and the table"},
+		{Name: "group.id", Message: "cannot be set: progress is kept in the checkpoint and the table; source.consumerGroup names a group to show it to others"},
 		{Name: "kafka.sasl.mechanism", Message: "has Spark's prefix kafka., which is not needed here", Nearest: "sasl.mechanism"},
 		{Name: "request.timeout.ms", Value: true, Message: "want a whole number of milliseconds above 0"},
 		{Name: "sasl.mechanism", Value: true, Message: "want PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM"},

@@ -124,7 +124,7 @@ const (
 var refused = map[string]string{
 	"auto.offset.reset":                                 "an offset that is gone is data loss, never a silent reset; where a query begins is source.startingOffsets",
 	"enable.auto.commit":                                "progress is kept in the checkpoint and the table, not in a consumer group",
-	"group.id":                                          "no consumer group is used: progress is kept in the checkpoint and the table",
+	"group.id":                                          "progress is kept in the checkpoint and the table; source.consumerGroup names a group to show it to others",
 	"key.deserializer":                                  "keys are read as bytes; what becomes of them is key.format",
 	"value.deserializer":                                "values are read as bytes; how they become columns is value.format",
 	"allow.auto.create.topics":                          "topics are never created by reading",

@@ -142,6 +142,16 @@ func TestHeadlinesSayHowARunEnded(t *testing.T) {
 	}
 }
 
+func TestASummaryNamesTheGroupThatIsShownTheOffsets(t *testing.T) {
+	for failures, want := range map[int64]string{0: "lag-orders\n", 1: "lag-orders, 1 failure\n"} {
+		s := sampleSummary()
+		s.ConsumerGroup = &ConsumerGroup{Name: "lag-orders", Commits: 4, Failures: failures}
+		if got := text(t, s); !strings.Contains(got, "  group") || !strings.Contains(got, want) {
+			t.Errorf("got %q, want it to say %q", got, want)
+		}
+	}
+}
+
 func TestALineOfABatchNamesWhatIsUnusual(t *testing.T) {
 	b := sampleBatch()
 	b.NumInputRows, b.BatchDuration, b.Sluice = 1, 0, Extra{Files: 1, WrittenBytes: 900, DeadLetters: 2, DeadLetterFiles: 1, Dropped: 3, Replayed: true}

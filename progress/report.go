@@ -143,6 +143,8 @@ type Summary struct {
 	Bound *Bound `json:"bound,omitempty"`
 	// Blocked is as in Extra.
 	Blocked int64 `json:"blocked,omitempty"`
+	// ConsumerGroup says what became of the offsets that are committed to a group for others to see; nil where none is named.
+	ConsumerGroup *ConsumerGroup `json:"consumerGroup,omitempty"`
 	// Lost and Losses are as in Extra, of all batches; of Losses the first MostLosses.
 	Lost   int64  `json:"lost,omitempty"`
 	Losses []Loss `json:"losses,omitempty"`
@@ -154,6 +156,14 @@ type Summary struct {
 	// Began is where a query that is new begins; absent for one that had begun before.
 	Began offsets.Offsets `json:"began,omitempty"`
 	Error string          `json:"error,omitempty"`
+}
+
+// ConsumerGroup is what a run did to a consumer group.
+type ConsumerGroup struct {
+	Name string `json:"name"`
+	// Commits counts the commits to it, Failures the batches whose offsets were not committed when they were done.
+	Commits  int64 `json:"commits"`
+	Failures int64 `json:"failures"`
 }
 
 // Timestamp renders as Spark does: yyyy-MM-dd'T'HH:mm:ss.SSS'Z'.

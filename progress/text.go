@@ -122,9 +122,21 @@ func (s *Summary) pairs() [][2]string {
 		{"lag", known(s.Lag)},
 		{"end", s.Bound.text()},
 		{"held back", heldBack(s.Blocked)},
+		{"group", s.ConsumerGroup.text()},
 		{sinkWord(s.Table), place(s.Table, s.TableLocation)},
 	}
 	return pairs
+}
+
+// text is the group's name, with what went wrong; empty where there is no group.
+func (g *ConsumerGroup) text() string {
+	switch {
+	case g == nil:
+		return ""
+	case g.Failures > 0:
+		return g.Name + ", " + plural(g.Failures, "failure")
+	}
+	return g.Name
 }
 
 // sinkWord is what the text calls where rows go, by its name: a folder of files has an address and no name.

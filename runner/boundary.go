@@ -147,6 +147,15 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
+// Mirror is a place outside that shows people and monitoring where the query has come to (kafkasrc: a consumer group). Nothing
+// that is read there decides about a batch, and its failures harm nothing.
+type Mirror interface {
+	// Shown reads what it has of all partitions.
+	Shown(ctx context.Context) (map[offsets.TopicPartition]offsets.Committed, error)
+	// Show replaces what it has of these partitions. After an error it may have done so for some, or all.
+	Show(ctx context.Context, at map[offsets.TopicPartition]offsets.Committed) error
+}
+
 // Reporter is told what happens (progress). Calls come from several goroutines; none may block for long.
 type Reporter interface {
 	// Planned announces a batch that is about to be read: its number, its offsets, and how many are left after it.

@@ -30,6 +30,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 		return err
 	}
 	// What is in the table is finished even if ctx is cancelled, within the grace.
+	held := ctx
 	ctx, cancel := outlive(ctx, r.Grace)
 	defer cancel()
 	r.table.Applied = *applied
@@ -46,6 +47,7 @@ func (r *run) carryOut(ctx context.Context, plan *batch.Plan, replayed bool, beg
 	}
 	r.count(report)
 	r.Reporter.Committed(report)
+	r.mirrorBatch(ctx, held, plan)
 	r.housekeep(ctx, plan.Batch, report)
 	return nil
 }

@@ -70,6 +70,8 @@ type Options struct {
 	// TableName names the table to people, SourceName the source in progress reports.
 	TableName  string
 	SourceName string
+	// ConsumerGroup names the Mirror, empty if there is none.
+	ConsumerGroup string
 	// Started is when the process began, for reports; the zero value stands for now.
 	Started time.Time
 	// Now is the clock. It reaches reports and plans, never the data.
@@ -102,6 +104,8 @@ type Query struct {
 	Widening *Widening
 	// Bound is nil where a run ends where the log does.
 	Bound Bound
+	// Mirror is nil where nobody is shown the query's offsets.
+	Mirror Mirror
 	Options
 }
 

@@ -40,6 +40,8 @@ type run struct {
 	seen    seen
 	weighed bool
 	summary progress.Summary
+	// reflection is about Mirror.
+	reflection reflection
 }
 
 func newRun(q *Query) *run {
@@ -47,7 +49,7 @@ func newRun(q *Query) *run {
 	if own.Started.IsZero() {
 		own.Started = own.Now()
 	}
-	return &run{Query: &own, summary: progress.Summary{Query: q.Name, RunID: q.RunID, FirstBatch: batch.None, LastBatch: batch.None, Lag: -1, Table: q.TableName}}
+	return &run{Query: &own, summary: progress.Summary{Query: q.Name, RunID: q.RunID, FirstBatch: batch.None, LastBatch: batch.None, Lag: -1, Table: q.TableName, ConsumerGroup: q.mirrored()}}
 }
 
 // do is the life of a run: read and judge, recover, freeze, and batch after batch until the frozen ends. Up to the lease
@@ -86,10 +88,15 @@ func (r *run) underLease(ctx context.Context) error {
 	if err := r.recover(ctx, next); err != nil {
 		return err
 	}
+	found := r.position
 	if err := r.freeze(ctx); err != nil {
 		return err
 	}
-	return r.batches(ctx)
+	if err := r.batches(ctx); err != nil {
+		return err
+	}
+	r.catchUp(ctx, found)
+	return nil
 }
 
 // because prefers the reason why ctx ended (a signal, the lost lease) to the errors that this led to: whatever waited
@@ -132,6 +139,9 @@ func (r *run) recover(ctx context.Context, next *step) error {
 		return err
 	}
 	r.enter(next)
+	if next.action == Next || next.action == Mark {
+		r.expectAnew(r.entries.Plan) // of which a run that was cut short did not tell
+	}
 	return nil
 }
 
