@@ -66,27 +66,39 @@ func (r *Reader) nextAnswer(ctx context.Context) error {
 	return nil
 }
 
-// take takes an answer in hand, and sends for what follows unless two of the larger ones would be more than memory is planned for.
+// take takes an answer in hand, and sends for what follows unless, with what is ready, it would be more than memory is planned for.
 func (r *Reader) take(got answer) {
 	r.rest = got.log
 	r.aborts.reset(got.aborted)
-	if len(got.log) <= r.source.options.FetchBytes {
+	if int64(len(got.log))+r.kept() <= int64(r.source.options.FetchBytes) {
 		r.sendFollowing(got.next)
 	}
 }
 
+// kept counts the bytes of the answers that are ready.
+func (r *Reader) kept() (bytes int64) {
+	for _, got := range r.ready {
+		bytes += int64(len(got.log))
+	}
+	return bytes
+}
+
 // sendFollowing asks for what comes after an answer that ends before next, in this piece or in the first of the following that
-// there is no answer for yet.
+// there is not all of yet. So what is on its way is always what is read next.
 func (r *Reader) sendFollowing(next int64) {
 	if r.ahead != nil || next <= r.positions[r.piece] { // a broken answer
 		return
 	}
-	if next < r.pieces[r.piece].Until {
-		r.send(r.piece, next)
-		return
-	}
-	if i := r.unanswered(r.piece + 1); i < len(r.pieces) {
-		r.send(i, r.positions[i])
+	for i := r.piece; i < len(r.pieces); i++ {
+		if got, ok := r.ready[i]; ok {
+			next = got.next
+		} else if i > r.piece {
+			next = r.positions[i]
+		}
+		if next < r.pieces[i].Until {
+			r.send(i, next)
+			return
+		}
 	}
 }
 
@@ -105,9 +117,9 @@ func (r *Reader) send(piece int, offset int64) {
 	a := &ahead{piece: piece, offset: offset, done: make(chan struct{})}
 	r.ahead = a
 	wanted := r.pieces[piece]
-	r.fetcher.following = r.fetcher.following[:0]
+	r.fetcher.following, r.fetcher.kept = r.fetcher.following[:0], r.kept()
 	for i := r.unanswered(piece + 1); i < len(r.pieces) && len(r.fetcher.following) < mostTogether; i = r.unanswered(i + 1) {
-		r.fetcher.following = append(r.fetcher.following, following{i, r.pieces[i]})
+		r.fetcher.following = append(r.fetcher.following, following{index: i, Piece: r.pieces[i]})
 	}
 	go func() {
 		defer close(a.done)

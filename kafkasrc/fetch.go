@@ -42,8 +42,9 @@ type fetcher struct {
 	cuts map[offsets.TopicPartition]cutAt
 	// gone are topics that were waited for and did not come back.
 	gone map[string]bool
-	// following are the pieces after the one that is asked for.
+	// following are the pieces after the one that is asked for that there is no answer for, kept the bytes of the answers for others.
 	following []following
+	kept      int64
 	// tell is told of what is waited for; nil for nobody.
 	tell func(Wait)
 	// read counts bytes, spanned the offsets that they have.
@@ -117,6 +118,7 @@ func (f *fetcher) fetch(ctx context.Context, piece batch.Piece, offset int64) (a
 		if err == nil {
 			return got, nil
 		}
+		f.following = f.following[:0] // whatever failed: it is asked for by itself from here on
 		if errors.Is(err, errRedirected) {
 			continue
 		}
@@ -275,7 +277,7 @@ func (f *fetcher) request(try *attempt, t *topic, at leader, with []following) k
 	p.CurrentLeaderEpoch = at.epoch
 	p.FetchOffset = try.offset
 	if p.PartitionMaxBytes = int32(options.FetchBytes); len(with) > 0 {
-		p.PartitionMaxBytes = f.share(try.piece.Until - try.offset)
+		p.PartitionMaxBytes = int32(f.estimate(try.piece.Until - try.offset))
 	}
 	rt := kmsg.NewFetchRequestTopic()
 	rt.Topic, rt.TopicID = try.tp.Topic, t.id

@@ -50,3 +50,28 @@ func TestAnEmptyAnswerEndsARangeOnlyIfTheNextBatchLiesBehindIt(t *testing.T) {
 		})
 	}
 }
+
+// A set of messages of an old format has the offset of its last one, which may lie behind a range that the set begins in: what of it is
+// in the range is read.
+func TestAnOldSetThatReachesBeyondARangeIsNoSignThatItIsOver(t *testing.T) {
+	b := tenOrders(t)
+	s := mustOpen(t, b.options(topics("orders")))
+	var inner [][]byte
+	for i := range int64(7) {
+		inner = append(inner, message(1, 0, row{offset: i, value: []byte("old")}))
+	}
+	set := wrap(t, 1, "gzip", 0, row{offset: 12}, inner...) // 6 to 12
+	b.replace(kmsg.Fetch, func(req kmsg.Request) kmsg.Response {
+		return fetchAnswer(req, func(asked *kmsg.FetchRequestTopicPartition, p *kmsg.FetchResponseTopicPartition) {
+			p.HighWatermark, p.LastStableOffset = 20, 13
+			if req.(*kmsg.FetchRequest).IsolationLevel == 0 {
+				p.RecordBatches = set
+			}
+		})
+	})
+	rows, err := drain(read(t, s, b.piece(t, "orders", 0, 5, 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOffsets(t, rows, 6, 7, 8, 9)
+}

@@ -20,44 +20,47 @@ type following struct {
 	// index is that of the piece among the reader's.
 	index int
 	batch.Piece
+	// topic and at are what was known when it was chosen to be asked for: others may learn more of it meanwhile, such as that there
+	// is another topic under the name.
+	topic *topic
+	at    leader
 }
 
-// estimate is about how many bytes so many offsets have: twice as many as those that were read so far, a kilobyte each
-// before there were any.
+// estimate is about how many bytes so many offsets have, and no more than an answer has: twice as many as those that were read so
+// far, a kilobyte each before there were any.
 func (f *fetcher) estimate(span int64) int64 {
-	perOffset := int64(1 << 10)
+	perOffset, most := int64(1<<10), int64(f.source.options.FetchBytes)
 	if f.spanned > 0 {
-		perOffset = 2 * f.read / f.spanned
+		perOffset = max(1, 2*f.read/f.spanned)
 	}
-	return 4<<10 + span*max(1, perOffset)
-}
-
-// share is what a piece may take of an answer.
-func (f *fetcher) share(span int64) int32 {
-	return int32(min(int64(f.source.options.FetchBytes), f.estimate(span)))
+	if span > most/perOffset {
+		return most
+	}
+	return min(most, 4<<10+span*perOffset)
 }
 
 // together are the pieces to ask for in the same request, all of one broker and each of a partition of its own, as far as what they
-// have, and what is left of the one that is asked for, is likely to fit into one answer. Those that there is anything to find
-// out about first are left to requests of their own: another topic under the name, another leader than was planned with.
-// So is everything where a replica in the rack may be asked.
+// have, and what is left of the one that is asked for, is likely to fit into one answer. What is kept already, and what lies between
+// them at other brokers, takes of that too: so what is kept is no more than one answer, of however many brokers it is. Those that
+// there is anything to find out about first are left to requests of their own: another topic under the name, another leader than was
+// planned with. So is everything where a replica in the rack may be asked.
 func (f *fetcher) together(try *attempt, at leader, t *topic) (chosen []following) {
-	room := int64(f.source.options.FetchBytes) - f.estimate(try.piece.Until-try.offset)
-	if room <= 0 || f.source.settings.rack != "" || t.id == (topicID{}) {
+	room := int64(f.source.options.FetchBytes) - f.kept - f.estimate(try.piece.Until-try.offset)
+	if f.source.settings.rack != "" || t.id == (topicID{}) {
 		return nil
 	}
 	taken := map[offsets.TopicPartition]bool{try.tp: true}
 	for _, next := range f.following {
-		tp := next.Range().TopicPartition
-		of, leads := f.source.cluster.remembered(tp)
-		switch {
-		case taken[tp], of == nil, of.id == (topicID{}), leads.broker != at.broker:
-			continue
-		case next.LeaderEpoch >= 0 && leads.epoch > next.LeaderEpoch, f.sameTopic(next.Piece, of, next.From) != nil:
-			continue
-		}
 		if room -= f.estimate(next.Until - next.From); room < 0 {
 			break
+		}
+		tp := next.Range().TopicPartition
+		next.topic, next.at = f.source.cluster.remembered(tp)
+		switch {
+		case taken[tp], next.topic == nil, next.at.broker != at.broker, next.topic.id == (topicID{}):
+			continue
+		case next.LeaderEpoch >= 0 && next.at.epoch > next.LeaderEpoch, f.sameTopic(next.Piece, next.topic, next.From) != nil:
+			continue
 		}
 		taken[tp] = true
 		chosen = append(chosen, next)
@@ -68,17 +71,15 @@ func (f *fetcher) together(try *attempt, at leader, t *topic) (chosen []followin
 // add asks for the pieces in a request for another one.
 func (f *fetcher) add(req *kmsg.FetchRequest, chosen []following) {
 	for _, next := range chosen {
-		tp := next.Range().TopicPartition
-		t, at := f.source.cluster.remembered(tp)
 		p := kmsg.NewFetchRequestTopicPartition()
-		p.Partition, p.CurrentLeaderEpoch, p.FetchOffset = tp.Partition, at.epoch, next.From
-		p.PartitionMaxBytes = f.share(next.Until - next.From)
-		if last := &req.Topics[len(req.Topics)-1]; last.TopicID == t.id {
+		p.Partition, p.CurrentLeaderEpoch, p.FetchOffset = next.Partition, next.at.epoch, next.From
+		p.PartitionMaxBytes = int32(f.estimate(next.Until - next.From))
+		if last := &req.Topics[len(req.Topics)-1]; last.TopicID == next.topic.id {
 			last.Partitions = append(last.Partitions, p)
 			continue
 		}
 		topic := kmsg.NewFetchRequestTopic()
-		topic.Topic, topic.TopicID = tp.Topic, t.id
+		topic.Topic, topic.TopicID = next.Topic, next.topic.id
 		topic.Partitions = append(topic.Partitions, p)
 		req.Topics = append(req.Topics, topic)
 	}
@@ -92,11 +93,7 @@ func (f *fetcher) came(resp *kmsg.FetchResponse, chosen []following) map[int]ans
 	}
 	answers := make(map[int]answer, len(chosen))
 	for _, next := range chosen {
-		t, _ := f.source.cluster.remembered(next.Range().TopicPartition)
-		if t == nil {
-			continue
-		}
-		p := partitionOf(resp, next.Range().TopicPartition, t.id)
+		p := partitionOf(resp, next.Range().TopicPartition, next.topic.id)
 		if p == nil || kerr.ErrorForCode(p.ErrorCode) != nil || p.LogStartOffset > next.From || p.PreferredReadReplica >= 0 {
 			continue
 		}
