@@ -145,6 +145,9 @@ func (p *process) showDeadLetters(c *cli.Context) error {
 		if wanted, err = line.newestRecords(c, found); err != nil {
 			return cause(c.Context, err)
 		}
+		if len(wanted) == 0 && !p.json {
+			fmt.Fprintln(p.stdout, progress.Plural(0, "dead letter"))
+		}
 	}
 	asked := len(wanted)
 	rows, err := p.letterRows(c.Context, line, found, func() (lakesink.Places, error) { return placesOf(wanted), nil })

@@ -252,7 +252,7 @@ func (s *story) cure(ctx context.Context) error {
 
 func (s *story) prove(ctx context.Context) error {
 	return s.do(ctx, scene{title: "Is every order there, and none twice?",
-		detail: []string{"verify reads table, checkpoint and topic with code of its own, and compares record by record."},
+		detail: []string{"verify reads table, checkpoint and topic with code of its own, and compares by topic, partition and offset."},
 		args:   []string{"verify", "--source", "--job", s.job}})
 }
 

@@ -164,7 +164,7 @@ func TestTextForPeople(t *testing.T) {
 	if o = text("run", "--quiet"); o.stdout+o.stderr != "" {
 		t.Errorf("a quiet run with nothing to say says %q", o.stdout+o.stderr)
 	}
-	for verb, want := range map[string]string{"plan": "sales.orders", "status": "caught up", "verify": "every row is there once", "validate": "1 topic, 2 partitions; a first run would read 11 offsets"} {
+	for verb, want := range map[string]string{"plan": "sales.orders", "status": "caught up", "verify": "every row is there once", "validate": "1 topic, 2 partitions; a new query would read 11 offsets"} {
 		if o = text(verb); !strings.Contains(o.stdout, want) {
 			t.Errorf("%s: got\n%s\nwant it to say %q", verb, o.stdout, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -110,7 +111,11 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	if typed, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
 		typed = strings.TrimLeft(typed, "-")
 		err = fmt.Errorf("there is no flag --%s", typed)
-		if meant := meantFlag(c, typed); meant != "" {
+		meant := meantFlag(c, typed)
+		if other, is := strings.CutPrefix(meant, flagOf); is {
+			hint = "see " + other + " --help"
+		}
+		if meant != "" {
 			hint = meant + "; " + hint
 		}
 	}
@@ -125,6 +130,9 @@ func commandName(c *cli.Command) string {
 	}
 	return name
 }
+
+// flagOf begins what meantFlag says of a flag that another command has.
+const flagOf = "it is a flag of "
 
 // meantFlag says what a flag that does not exist was probably meant to be; empty if nothing is near.
 func meantFlag(c *cli.Context, typed string) string {
@@ -152,7 +160,7 @@ func meantFlag(c *cli.Context, typed string) string {
 	}
 	for _, other := range c.App.Commands {
 		if slices.Contains(namesOf(other.Flags), typed) && !slices.Contains(dryRuns, typed) {
-			return "it is a flag of sluice " + other.Name
+			return flagOf + "sluice " + other.Name
 		}
 	}
 	return ""
@@ -198,7 +206,11 @@ func noArguments(c *cli.Context) error {
 		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, word), "a flag that is true or false takes its value after =, as in --include-headers=" + word}
 	}
 	if c.Args().Present() {
-		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, c.Args().First()), "is a flag missing before it? see sluice " + commandName(c.Command) + " --help"}
+		word, hint := c.Args().First(), "is a flag missing before it?"
+		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() && slices.Contains(namesOf(c.Command.Flags), flagJob) {
+			hint = "did you mean --" + flagJob + " " + word + "?"
+		}
+		return &usage{fmt.Errorf("%s takes no arguments, but has %q", c.Command.Name, word), hint + " see sluice " + commandName(c.Command) + " --help"}
 	}
 	return nil
 }

@@ -120,12 +120,22 @@ func (l *checklist) do(name string, check func() (string, error), needs ...strin
 	detail, err := check()
 	c := progress.Check{Name: name, Status: progress.CheckOK, Detail: detail, DurationMs: l.now().Sub(began).Milliseconds()}
 	if err != nil {
-		c.Status, c.Detail, c.Hint = progress.CheckFailed, err.Error(), hintOf(err)
+		c.Status, c.Detail, c.Hint = progress.CheckFailed, err.Error(), choicesElsewhere(hintOf(err))
 		if l.first == nil {
 			l.first, l.report.OK = err, false
 		}
 	}
 	l.report.Checks = append(l.report.Checks, c)
+}
+
+// choicesElsewhere says whose flags a hint names that validate does not have.
+func choicesElsewhere(hint string) string {
+	for _, name := range namesOf(choiceFlags()) {
+		if strings.Contains(hint, "--"+name) {
+			return hint + " (--" + name + " is a flag of run and plan)"
+		}
+	}
+	return hint
 }
 
 var failedOrSkipped = map[string]string{progress.CheckFailed: "failed", progress.CheckSkipped: "was skipped"}
@@ -153,7 +163,7 @@ func (l *pipeline) checkJob(ctx context.Context) (string, error) {
 	return detail, nil
 }
 
-// checkKafka asks for what a first run would start from, which takes every permission that reading takes but Fetch.
+// checkKafka asks for what a new query would start from, which takes every permission that reading takes but Fetch.
 func (l *pipeline) checkKafka(ctx context.Context) (string, error) {
 	if err := l.openSource(ctx); err != nil {
 		return "", err
@@ -167,7 +177,7 @@ func (l *pipeline) checkKafka(ctx context.Context) (string, error) {
 		return "", err
 	}
 	waiting := offsets.Total(offsets.Between(start, view.Ends()))
-	return fmt.Sprintf("%s, %s; a first run would read %s", progress.Plural(int64(len(start.Topics())), "topic"), progress.Plural(int64(len(start)), "partition"),
+	return fmt.Sprintf("%s, %s; a new query would read %s", progress.Plural(int64(len(start.Topics())), "topic"), progress.Plural(int64(len(start)), "partition"),
 		progress.Plural(waiting, "offset")), nil
 }
 

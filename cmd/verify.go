@@ -31,7 +31,7 @@ func (p *process) verifyCommand() *cli.Command {
 		Description: "Reads the table without any of the code that wrote it. From the table alone: that no offset is there twice, none outside what the ledgers say was read,\n" +
 			"none by two queries, and that the counts agree. With --source also that every record which Kafka still holds in those ranges is there.\n\nExit codes: 0 nothing contradicts; 13 something does.",
 		Flags: slices.Concat(jobFlags(), outputFlags(), []cli.Flag{
-			&cli.BoolFlag{Name: flagSource, Usage: "read Kafka as well and compare record by record"},
+			&cli.BoolFlag{Name: flagSource, Usage: "read Kafka as well and compare by topic, partition and offset"},
 		}),
 		Action: p.verify,
 	}

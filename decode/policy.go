@@ -117,7 +117,7 @@ func (t *Typed) hint(why *malformed.Error, value []byte) string {
 		came = "; a column that came from records keeps the type that its first batch gave it: for another, rename or drop it with any engine, and declare it in value.schema"
 	}
 	return t.mistaken(why, value) + t.correct() + " if the record is right; if it is wrong, set value.onMalformed to null" + without +
-		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table or deadLetter.topic" + came + then
+		", which makes such records rows of nulls, or to deadLetter, which sends them to deadLetter.table, deadLetter.path or deadLetter.topic" + came + then
 }
 
 // correct says what makes a row of a record that is right.

@@ -49,10 +49,35 @@ func (l *loading) syntax(err error) {
 	at, message := Origin{Layer: File, Name: l.in.File}, err.Error()
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
 		at.Line, _ = strconv.Atoi(m[1]) // no line: 0, as it should be
-		message = m[2]
+		at.Line, message = l.mistake(at.Line, m[2])
 	}
 	l.broken = true
 	l.report(at, "", "not YAML: "+clip(message))
+}
+
+var (
+	tabbed   = regexp.MustCompile(`^ *\t`)
+	unclosed = regexp.MustCompile(`^did not find expected ',' or '([]}])'$`)
+)
+
+// mistake says more exactly than the library what is wrong, and in which line, 0 if that is not known. It gives a bracket's line
+// counted from 0, or that of where it was missed if that is 0.
+func (l *loading) mistake(line int, message string) (int, string) {
+	if message == "found character that cannot start any token" || message == "found a tab character that violates indentation" {
+		for i := max(line-1, 0); i < len(l.text); i++ {
+			if tabbed.MatchString(l.text[i]) {
+				return i + 1, "a tab: YAML indents with blanks"
+			}
+		}
+	}
+	if m := unclosed.FindStringSubmatch(message); m != nil {
+		bracket, at := map[string]string{"]": "[", "}": "{"}[m[1]], 1
+		if line < len(l.text) && strings.Contains(l.text[line], bracket) {
+			at = line + 1
+		}
+		return at, message + " in the " + bracket + " that begins in this line"
+	}
+	return line, message
 }
 
 func (l *loading) place(n *yaml.Node) Origin {

@@ -239,7 +239,7 @@ var recordKeys = []*Key{
 	key(sortByPath, func(j *Job) *[]layout.Order { return &j.Sink.Iceberg.SortBy }, orders, Key{
 		Class: NextBatch, also: []string{"sortedBy", "orderBy", "sortOrder", "sortColumns"},
 		Doc: "What the rows of each data file are sorted by, recorded as the sort order of a table that is created. Left out, the order of a table that is there is followed; `[]` keeps rows as they come. " +
-			"It costs memory: a file is no larger than what a worker can sort. docs/tables.md tells more."}),
+			"What memory does not hold goes through temporary files (`TMPDIR`). docs/tables.md tells more."}),
 	key(expireEveryPath, func(j *Job) *int64 { return &j.Sink.Iceberg.ExpireEvery }, limit(1), Key{
 		Class: Free, Default: "50", Unit: "commits",
 		Doc: "Expire old snapshots after every so many commits. Only tables that sluice created are ever expired."}),
@@ -258,7 +258,7 @@ var recordKeys = []*Key{
 			"A folder that is there already is followed if this is left out; else the two must agree. docs/files.md tells more."}),
 	key("sink.parquet.sortBy", func(j *Job) *[]layout.Order { return &j.Sink.Parquet.SortBy }, orders, Key{
 		Class: NextBatch,
-		Doc:   "What the rows of each file are sorted by. It costs memory: a file is no larger than what a worker can sort."}),
+		Doc:   "What the rows of each file are sorted by. What memory does not hold goes through temporary files (`TMPDIR`)."}),
 	key("sink.parquet.targetFileSize", func(j *Job) *int64 { return &j.Sink.Parquet.TargetFileSize }, size(64<<10), Key{
 		Class: Free, Default: "256MiB", Unit: "bytes",
 		Doc: "The size that data files aim at."}),

@@ -83,7 +83,7 @@ var sourceKeys = []*Key{
 			"a query without a batch never waits."}),
 	key("source.minPartitions", func(j *Job) *int64 { return &j.Source.MinPartitions }, count(1), Key{
 		Class: Free, Unit: "pieces", Flag: "min-partitions",
-		Doc: "Cut a batch into at least so many pieces that can be read side by side. Without it the planner decides."}),
+		Doc: "Cut a batch into at least so many pieces of equal size that can be read side by side; into more where there are more workers, and never into more than it has offsets. Without it the planner decides."}),
 	key("source.maxRecordsPerPartition", func(j *Job) *int64 { return &j.Source.MaxRecordsPerPartition }, limit(1), Key{
 		Class: Free, Default: none, Unit: "offsets", Flag: "max-records-per-partition", also: []string{"maxRecordsPerTask"},
 		Brief: "Cut a batch into pieces of at most so many offsets, each with files of its own",

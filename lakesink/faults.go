@@ -71,6 +71,8 @@ func meaning(err error) (batch.Class, string) {
 		return batch.Failed, "a limit on the size of files is in the way (ulimit -f): raise it, then run again; nothing is half-done"
 	case errors.Is(err, syscall.EROFS):
 		return batch.NotSetUp, "the file system is mounted read-only: mount it writable or choose another place"
+	case errors.Is(err, errNoFolders):
+		return batch.NotSetUp, "the file system there is none for files: choose another place"
 	case errors.Is(err, syscall.ENOTDIR):
 		return batch.NotSetUp, "a file is in the way of a folder: move it away, or choose another place"
 	case errors.Is(err, context.DeadlineExceeded):

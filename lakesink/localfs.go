@@ -125,6 +125,9 @@ func (f *durableFile) Abort() error {
 	return errors.Join(f.File.Close(), os.Remove(f.Name()))
 }
 
+// errNoFolders is the answer of a file system that is no place for files.
+var errNoFolders = errors.New("no folder can be made there")
+
 // makeFolder makes a folder and those above it, each durable before anything is put into it.
 func makeFolder(path string) error {
 	info, err := os.Stat(path)
@@ -139,7 +142,10 @@ func makeFolder(path string) error {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := os.Mkdir(path, 0o755); {
+	case errors.Is(err, fs.ErrNotExist) && exists(filepath.Dir(path)): // as in /proc, where the system alone makes folders
+		return fmt.Errorf("mkdir %s: %w", path, errNoFolders)
+	case err != nil && !errors.Is(err, fs.ErrExist):
 		return err
 	}
 	return syncFolder(filepath.Dir(path))

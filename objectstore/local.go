@@ -300,10 +300,18 @@ func makeDir(dir string, mode, parents fs.FileMode) error {
 	if err := makeDir(parent, parents, parents); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := os.Mkdir(dir, mode); {
+	case errors.Is(err, fs.ErrNotExist) && isThere(parent): // as in /proc, where the system alone makes folders
+		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("mkdir %s: no folder can be made there", dir), Hint: "the file system there is none for files: choose another place"}
+	case err != nil && !errors.Is(err, fs.ErrExist):
 		return err
 	}
 	return syncDir(parent)
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // dangling is the fault of a folder that is not there because it is a symbolic link to none.

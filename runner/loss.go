@@ -126,7 +126,7 @@ func wayOn(losses []found) string {
 			told = append(told, fmt.Sprintf("%s (source.onDataLoss.%s: %s) %s", way.cause.Option(), way.cause, way.cause.Choice(), way.then))
 		}
 	}
-	return "nothing was read or changed; to accept the loss, which is then recorded: " + strings.Join(told, "; ")
+	return "nothing was read or changed; to accept the loss, which is then recorded: " + strings.Join(told, "; ") + "; the flag accepts it for one run, the key every later loss too"
 }
 
 // cut is where the log was cut below what was read of it, as far as is known, and its end if it was not.
