@@ -273,3 +273,17 @@ func TestAReplayFillsTheColumnsThatTheTableWasGiven(t *testing.T) {
 	p.wantsShown(t, []string{"a", "b", "kafka_offset"}, "1 null 0", "2 7 1", "4 8 3")
 	p.proves(t, "proved", 3).has("verify", "replayed", 1)
 }
+
+func TestToShowNoDeadLettersSaysSo(t *testing.T) {
+	t.Parallel()
+	k := embedded(t, "orders")
+	p := lettered(t, k, "a INT")
+	k.say(t, `{"a":1}`)
+	p.run(t).wants(0)
+	if o := call(t, p.environ, slices.Concat([]string{"sluice", "deadletter", "show"}, p.flags)...).wants(0); o.stdout != "0 dead letters\n" {
+		t.Errorf("got %q, want %q", o.stdout, "0 dead letters\n")
+	}
+	if o := p.letter(t, "show").wants(0); o.stdout != "" {
+		t.Errorf("got %q, want no object", o.stdout)
+	}
+}

@@ -27,6 +27,9 @@ func TestALostCheckpointIsAskedAbout(t *testing.T) {
 	}
 	k.fill(t, "orders", 2, 0)
 	p.do(t, "run").fails(13, id, "--adopt", "--new-query")
+	if o := p.do(t, "validate").wants(13); !strings.Contains(o.stdout, "--adopt is a flag of run and plan") {
+		t.Errorf("validate does not say whose flags they are:\n%s", o.stdout)
+	}
 	p.do(t, "plan").wants(13)
 	p.do(t, "run", "--adopt", "no-such-query").fails(13, "no-such-query", id)
 	if found := filesIn(t, p.checkpoint(), "[^.]*"); len(found) > 0 {

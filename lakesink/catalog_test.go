@@ -332,3 +332,11 @@ func TestACatalogOfAnotherProgramIsReadAsItIs(t *testing.T) {
 		t.Errorf("reading the table has changed the catalog's file, %v", err)
 	}
 }
+
+// In /proc, where the system alone makes folders, mkdir says that there is no such file.
+func TestAFileSystemThatIsNoPlaceForFilesIsNotSetUp(t *testing.T) {
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	wantClass(t, explain("make a folder", makeFolder("/proc/sluice/lake")), batch.NotSetUp, "no folder can be made there")
+}

@@ -302,11 +302,16 @@ func makeDir(dir string, mode, parents fs.FileMode) error {
 	}
 	switch err := os.Mkdir(dir, mode); {
 	case errors.Is(err, fs.ErrNotExist) && isThere(parent): // as in /proc, where the system alone makes folders
-		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("mkdir %s: no folder can be made there", dir), Hint: "the file system there is none for files: choose another place"}
+		return noFolders(dir)
 	case err != nil && !errors.Is(err, fs.ErrExist):
 		return err
 	}
 	return syncDir(parent)
+}
+
+// noFolders is the fault of a file system that is no place for files.
+func noFolders(dir string) error {
+	return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("mkdir %s: no folder can be made there", dir), Hint: "the file system there is none for files: choose another place"}
 }
 
 func isThere(path string) bool {

@@ -76,6 +76,9 @@ func (l *Local) beside() (*Local, error) {
 		in = filepath.Dir(in)
 	}
 	dir, err := os.MkdirTemp(in, ".sluice-probe-*")
+	if errors.Is(err, fs.ErrNotExist) && isThere(in) {
+		return nil, noFolders(l.dir)
+	}
 	if err != nil {
 		return nil, err
 	}

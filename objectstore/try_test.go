@@ -70,3 +70,19 @@ func TestTryingAPlaceThatCannotHoldACheckpointIsToldWithItsName(t *testing.T) {
 		t.Errorf("got %v and %d objects, want nothing left", err, len(m.objects))
 	}
 }
+
+// In /proc, where the system alone makes folders, mkdir says that there is no such file.
+func TestAFileSystemThatIsNoPlaceForFilesIsNotSetUp(t *testing.T) {
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	l, err := NewLocal("/proc/sluice/state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"try": Try(t.Context(), l, "lock/probe-"), "put": l.Put(t.Context(), "offsets/0", []byte("x"))} {
+		if batch.ClassOf(err) != batch.NotSetUp || !strings.Contains(err.Error(), "no folder can be made there") {
+			t.Errorf("%s: got %v, want a NotSetUp fault", what, err)
+		}
+	}
+}
