@@ -236,14 +236,14 @@ func TestSparkAndSluiceTakeTurnsOnFoldersOfFiles(t *testing.T) {
 	t.Run("each is killed where it hurts", func(t *testing.T) {
 		x := onFolder(t, s, filepath.Join(dir, "killed", "rows"))
 		x.fill(10)
-		n := x.sparksTurn()
+		x.sparksTurn()
 		x.unmark() // Spark: its log entry is there, the marker is not
 		x.do(t, "plan").wants(0).has("plan", "action", "mark")
 		x.fill(6)
 		x.sluicesTurn()
 		x.lists()
 		x.fill(6)
-		n = x.sparksTurn()
+		n := x.sparksTurn()
 		x.unmark()
 		x.forget(logOf(n)) // Spark: its files are there, the log entry is not
 		x.do(t, "plan").wants(0).has("plan", "action", "replay")
