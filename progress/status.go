@@ -146,7 +146,7 @@ func (s *Status) WriteText(w io.Writer) error {
 		{"query id", s.QueryID},
 		{"checkpoint", s.Checkpoint},
 		{sinkWord(s.Table), place(s.Table, s.TableLocation)},
-		{"batches", fmt.Sprintf("planned %s, committed %s, in the %s %s", batchOrNone(s.LastPlan), batchOrNone(s.LastCommit), sinkWord(s.Table), batchOrNone(s.TableBatch))},
+		{"newest batch", fmt.Sprintf("planned %s, committed %s, in the %s %s", batchOrNone(s.LastPlan), batchOrNone(s.LastCommit), sinkWord(s.Table), batchOrNone(s.TableBatch))},
 	}
 	if u := s.Uncommitted; u != nil {
 		pairs = append(pairs, [2]string{"unfinished", fmt.Sprintf("batch %d, %s, planned %s", u.Batch, plural(u.Offsets, "offset"), stamp(u.Planned.Time))})
@@ -193,12 +193,24 @@ func (s *Status) headline() string {
 		return "the last run was stopped by a signal" + s.behind(", ")
 	case s.killed():
 		return "the last run was cut short"
+	case s.Bound != nil && s.Bound.Reached:
+		return "done: the end that the job gives is reached" + s.beyond()
+	case s.Waiting != nil:
+		return "waiting for more to read" + s.behind(", ")
 	case s.Lag < 0:
 		return "lag unknown"
 	case s.Lag == 0:
 		return "caught up"
 	}
 	return s.behind("")
+}
+
+// beyond says how much there is that the job does not ask for.
+func (s *Status) beyond() string {
+	if s.Lag <= 0 {
+		return ""
+	}
+	return "; " + plural(s.Lag, "offset") + " beyond it"
 }
 
 // behind says how far the query is behind, after other words; empty where it is not, or nobody knows.

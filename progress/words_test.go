@@ -18,3 +18,17 @@ func TestWhatWasLostIsCountedAsFarAsItCanBe(t *testing.T) {
 		}
 	}
 }
+
+func TestAStatusSaysInItsHeadlineWhatKeepsRecordsUnread(t *testing.T) {
+	for want, s := range map[string]*Status{
+		"done: the end that the job gives is reached; 15,200 offsets beyond it": {QueryID: "q", Lag: 15200, Bound: &Bound{Reached: true}},
+		"done: the end that the job gives is reached":                           {QueryID: "q", Lag: -1, Bound: &Bound{Reached: true}},
+		"15,200 behind": {QueryID: "q", Lag: 15200, Bound: &Bound{Ahead: 1}},
+		"waiting for more to read, 15,200 behind": {QueryID: "q", Lag: 15200, Waiting: &Waiting{Offsets: 15200, MinOffsets: 50000}},
+		"caught up": {QueryID: "q"},
+	} {
+		if got := s.headline(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
