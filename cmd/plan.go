@@ -71,6 +71,8 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 		shown.Tables = append(shown.Tables, progress.PlanTable{Role: "deadLetters", Name: l.job.Value.LetterPlace().String(), Exists: t.Exists, UUID: t.UUID, Location: t.Location})
 	}
 	shown.Losses = lossesAhead(o)
+	reports, _ := l.recent(ctx, o.Log) // what cannot be read is nothing to estimate from
+	shown.Rates = ratesOf(o, reports, true)
 	if shown.Action, shown.Refusal = actionOf(o); shown.Refusal != nil {
 		return shown
 	}
@@ -102,7 +104,7 @@ func (l *pipeline) outlook(ctx context.Context, o *runner.Outlook) *progress.Pla
 			Blocked: o.View.Partitions[r.TopicPartition].Blocked()})
 	}
 	shown.EstimatedFiles = int64(l.cutting().Tasks(next.Offsets()))
-	shown.EstimatedBytes = l.estimate(ctx, o, next.Offsets())
+	shown.EstimatedBytes = estimate(reports, next.Offsets())
 	if shown.EstimatedBytes > 0 {
 		shown.EstimatedFiles = max(shown.EstimatedFiles, shown.EstimatedBytes/l.job.Sink.TargetFileSize())
 	}
@@ -115,12 +117,12 @@ func (l *pipeline) cutting() runner.Cutting {
 }
 
 // estimate is what so many offsets take in the table, going by the newest report; -1 if there is none.
-func (l *pipeline) estimate(ctx context.Context, o *runner.Outlook, n int64) int64 {
-	last, err := l.lastProgress(ctx, o.Log)
-	if err != nil || last == nil || last.Sluice.Offsets == 0 {
+func estimate(reports []*progress.Batch, n int64) int64 {
+	if len(reports) == 0 || reports[0].Sluice.Offsets == 0 {
 		return -1
 	}
-	return int64(float64(last.Sluice.WrittenBytes) / float64(last.Sluice.Offsets) * float64(n))
+	last := &reports[0].Sluice
+	return int64(float64(last.WrittenBytes) / float64(last.Offsets) * float64(n))
 }
 
 // startOrigin says why the query begins where it does: the question asked most about startingOffsets.

@@ -56,24 +56,32 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &progress.Status{Query: l.job.Name, QueryID: o.QueryID, Checkpoint: l.store.String(), LastPlan: batch.None, Lag: -1,
+	s := &progress.Status{Query: l.job.Name, QueryID: o.QueryID, Checkpoint: l.store.String(), LastPlan: batch.None, Lag: -1, LogLag: -1,
 		Table: l.sink.TableName(), Partitions: []progress.StatusPartition{}, Notes: []string{}}
 	s.Action, s.Refusal = actionOf(o)
 	s.Losses = lossesAhead(o)
 	s.Notes = append(s.Notes, o.Remarks...)
 	l.batches(s, o.Log, o.Table)
 	s.DeadLetters = l.statusLetters(o)
-	if err := l.history(ctx, s, o.Log); err != nil {
+	if err := l.history(ctx, s); err != nil {
 		return nil, err
 	}
+	reports, err := l.recent(ctx, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	if len(reports) > 0 {
+		s.LastProgress = reports[0]
+	}
+	s.Rates = ratesOf(o, reports, silence == nil)
 	if silence != nil {
 		s.Notes = append(s.Notes, "Kafka did not answer, so lag is unknown: "+silence.Error())
 		o.View = &offsets.View{}
 	} else {
-		s.Lag, s.Blocked = 0, o.View.Blocked()
+		s.Lag, s.LogLag, s.Blocked = 0, 0, o.View.Blocked()
 		s.Waiting, s.Bound = o.Waiting, o.Bound
 	}
-	partitions(s, o)
+	partitions(s, o, silence == nil)
 	if f, ok := l.sink.(*folder); ok {
 		s.Read, err = f.exactly(ctx)
 		if fault := (*batch.Fault)(nil); errors.As(err, &fault) && fault.Class == batch.Inconsistent {
@@ -120,8 +128,8 @@ func (l *pipeline) statusLetters(o *runner.Outlook) *progress.StatusLetters {
 	return s
 }
 
-// history reads the lease, the newest run and the newest report.
-func (l *pipeline) history(ctx context.Context, s *progress.Status, log *batch.LogState) error {
+// history reads the lease and the newest run.
+func (l *pipeline) history(ctx context.Context, s *progress.Status) error {
 	holder, err := checkpoint.ReadHolder(ctx, l.store)
 	if err != nil {
 		return err
@@ -148,8 +156,7 @@ func (l *pipeline) history(ctx context.Context, s *progress.Status, log *batch.L
 			break
 		}
 	}
-	s.LastProgress, err = l.lastProgress(ctx, log)
-	return err
+	return nil
 }
 
 // leaseOf takes a run for alive that gave a sign of life within its lease's time to live.
@@ -173,26 +180,10 @@ func lastRun(r *progress.RunRecord) *progress.StatusRun {
 	return shown
 }
 
-// lastProgress is the report of the newest batch that has one; nil for none. One that cannot be read counts as none.
-func (l *pipeline) lastProgress(ctx context.Context, log *batch.LogState) (*progress.Batch, error) {
-	if log.Commit == batch.None {
-		return nil, nil
-	}
-	text, err := l.log.Progress(ctx, log.Commit)
-	if err != nil || text == nil {
-		return nil, err
-	}
-	var report progress.Batch
-	if json.Unmarshal(text, &report) != nil {
-		return nil, nil
-	}
-	return &report, nil
-}
-
 // partitions lists where the batches in the table end, beside the live ends, and sums the lag. What is not known of one
 // partition is not known of the sum: nobody shall take records that are gone for a query that has caught up. Partitions that
 // the job has gone on without are no part of it.
-func partitions(s *progress.Status, o *runner.Outlook) {
+func partitions(s *progress.Status, o *runner.Outlook, asked bool) {
 	landed, known := o.Landed()
 	all, lost := landed.Clone(), o.Lost(landed)
 	for tp := range o.View.Partitions {
@@ -201,14 +192,16 @@ func partitions(s *progress.Status, o *runner.Outlook) {
 		}
 	}
 	for _, tp := range all.Partitions() {
-		row := progress.StatusPartition{Topic: tp.Topic, Partition: tp.Partition, Next: all[tp], End: -1, Lag: -1}
+		row := progress.StatusPartition{Topic: tp.Topic, Partition: tp.Partition, Next: all[tp], End: -1, Lag: -1, LogEnd: -1, LogLag: -1}
 		b, there := o.View.Partitions[tp]
 		if there {
-			row.End, row.Blocked = b.End, b.Blocked()
+			row.End, row.Blocked, row.LogEnd = b.End, b.Blocked(), b.End+b.Blocked()
 		}
 		if there && known && !lost[tp] {
 			row.Lag = max(0, b.End-max(all[tp], b.Start))
+			row.LogLag = max(0, row.LogEnd-max(all[tp], b.Start))
 		}
+		row.State = stateOf(&row, standing{asked, there, known, lost[tp]})
 		s.Partitions = append(s.Partitions, row)
 		switch {
 		case !there && o.GoneOnWithout(tp):
@@ -216,11 +209,33 @@ func partitions(s *progress.Status, o *runner.Outlook) {
 			s.Lag = -1
 		default:
 			s.Lag += row.Lag
+			s.LogLag += row.LogLag
 		}
 	}
-	if !known {
-		s.Lag = -1
+	if !known || s.Lag < 0 {
+		s.Lag, s.LogLag = -1, -1
 	}
+}
+
+// standing is what is known of a partition: Kafka was asked and has it, the query's position is known, what comes next is lost.
+type standing struct{ asked, there, known, lost bool }
+
+func stateOf(row *progress.StatusPartition, is standing) string {
+	switch {
+	case !is.asked:
+		return progress.PartitionUnknown
+	case !is.there:
+		return progress.PartitionGone
+	case is.lost:
+		return progress.PartitionLost
+	case !is.known:
+		return progress.PartitionUnknown
+	case row.Next < 0:
+		return progress.PartitionNew
+	case row.Blocked > 0:
+		return progress.PartitionHeld
+	}
+	return progress.PartitionRead
 }
 
 func stamp(ms int64) progress.Timestamp { return progress.Timestamp{Time: time.UnixMilli(ms)} }

@@ -112,8 +112,8 @@ func TestTransactionsAreReadToTheirStableEnd(t *testing.T) {
 	if notes := fmt.Sprint(plan["notes"]); !strings.Contains(notes, named) {
 		t.Errorf("got notes %s, want %s", notes, named)
 	}
-	status := p.do(t, "status").wants(0).has("status", "blocked", 5).last("status")
-	if got := fmt.Sprint(status["partitions"]); got != "[map[blocked:3 end:7 lag:0 next:7 partition:0 topic:tx] map[blocked:2 end:1 lag:0 next:1 partition:1 topic:tx]]" {
+	status := p.do(t, "status").wants(0).has("status", "blocked", 5, "lag", 0, "logLag", 5).last("status")
+	if got := fmt.Sprint(status["partitions"]); got != "[map[blocked:3 end:7 lag:0 logEnd:10 logLag:3 next:7 partition:0 state:heldBack topic:tx] map[blocked:2 end:1 lag:0 logEnd:3 logLag:2 next:1 partition:1 state:heldBack topic:tx]]" {
 		t.Errorf("got partitions %s", got)
 	}
 	if o := p.text(t, "status").wants(0); !strings.Contains(o.stdout, "held back   5 offsets") || !strings.Contains(o.stdout, "  held back\n") {

@@ -63,6 +63,8 @@ type Plan struct {
 	StartOrigin string `json:"startOrigin"`
 	// Blocked is the number of offsets that open transactions hold back.
 	Blocked int64 `json:"blocked"`
+	// Rates are estimates by the newest reports.
+	Rates *Rates `json:"rates"`
 	// Losses are the records that are gone from Kafka before they were read; absent if there are none.
 	Losses []LossAhead `json:"losses,omitempty"`
 	Tables []PlanTable `json:"tables"`
@@ -163,6 +165,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		pairs = append(pairs, [2]string{"would write", "about " + size(p.EstimatedBytes) + " in " + plural(p.EstimatedFiles, "file")})
 	}
 	pairs = append(pairs, [2]string{"held back", heldBack(p.Blocked)})
+	pairs = append(pairs, p.Rates.pairs()...)
 	for _, t := range p.Tables {
 		text := place(t.Name, t.Location)
 		if !t.Exists {

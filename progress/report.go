@@ -81,6 +81,8 @@ type Extra struct {
 	// Blocked is the number of offsets between the last stable offset and the high watermark when the ends were
 	// frozen: an open transaction holds them back.
 	Blocked int64 `json:"blocked"`
+	// Frozen is when the ends in latestOffset were asked for; nil in reports of before it was kept.
+	Frozen *Timestamp `json:"frozen,omitempty"`
 	// Lag is the number of offsets between the batch's end and the frozen ends.
 	Lag int64 `json:"lag"`
 	// Accepted is the decision about rows that the table lost which this batch carries out; nil for most.

@@ -39,7 +39,7 @@ func sampleBatch() *Batch {
 			Metrics: map[string]string{"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "2500000", "avgOffsetsBehindLatest": "1250000.0"}}},
 		Sink: SinkReport{Description: "iceberg sql /data/lake/catalog.db sales.orders", NumOutputRows: 999_998},
 		Sluice: Extra{Offsets: 1_000_000, Rows: 999_998, ReadBytes: 61_000_000, RecordBytes: 60_400_000, WrittenBytes: 88_300_000, Files: 4, Snapshot: 4_302_859_012_394_871_102,
-			Lag: 2_500_000, PeakMemoryBytes: 148_000_000},
+			Frozen: pointer(at("2026-11-30T04:00:00.980Z")), Lag: 2_500_000, PeakMemoryBytes: 148_000_000},
 	}
 }
 
@@ -60,18 +60,24 @@ func sampleImport() *Import {
 func samplePlan() *Plan {
 	return &Plan{Query: "orders", QueryID: sampleQuery, Action: ActionReplay, Batch: 7, Records: 1_000_000, Remaining: 2_500_000, Batches: 4,
 		Ranges:         []PlanRange{{"orders", 0, 100, 500_100, 500_000, 0}, {"orders", 1, 200, 500_200, 500_000, 12}},
-		EstimatedBytes: 88_000_000, EstimatedFiles: 4, KafkaBytes: 60_400_000, Limit: 1_000_000, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12,
+		EstimatedBytes: 88_000_000, EstimatedFiles: 4, KafkaBytes: 60_400_000, Limit: 1_000_000, Isolation: "read_committed", MaxOffsets: 1_000_000, StartOrigin: "plan 7 of the checkpoint, as it was written", Blocked: 12, Rates: sampleRates(),
 		Tables: []PlanTable{{Role: "main", Name: "sales.orders", Exists: true, UUID: sampleTable, Location: "file:///data/lake/sales.db/orders"}},
 		Format: "json", Columns: []PlanColumn{{"order_id", "STRING", true}, {"amount", "DECIMAL(18,2)", false}, {"kafka_offset", "BIGINT", true}},
 		Differences: []string{"the table has no column amount (decimal(18,2))"},
 		Notes:       []string{"memory is enough for 2 workers on 8 cores: --memory 576MiB makes all of them work"}}
 }
 
+func sampleRates() *Rates {
+	return &Rates{Batches: 3, RecordsPerSecond: pointer(48_123.4), OffsetsPerSecond: pointer(48_125.0), BytesPerSecond: pointer(2_906_750.0), Input: pointer(1_060.6), InputWindowMs: pointer(int64(3_300_000)),
+		InputTopics: []TopicInput{{"orders", pointer(1_060.6)}}, Backlog: pointer(int64(3_500_000)), BacklogBytes: pointer(int64(211_400_000)), BacklogBatches: pointer(int64(4)), DrainMs: pointer(int64(73_000)), FallingBehind: pointer(false)}
+}
+
 func sampleStatus() *Status {
 	return &Status{Query: "orders", QueryID: sampleQuery, Checkpoint: "file:///data/lake/_checkpoints/orders", LastPlan: 7, LastCommit: 6, TableBatch: 6,
 		Uncommitted: &StatusBatch{Batch: 7, Planned: at("2026-11-30T04:00:01.250Z"), Offsets: 1_000_000}, Action: ActionReplay,
 		Table: "sales.orders", TableUUID: sampleTable, TableLocation: "file:///data/lake/sales.db/orders",
-		Partitions: []StatusPartition{{"orders", 0, 100, 3_000_100, 3_000_000, 0}, {"orders", 1, 200, 500_200, 500_000, 12}}, Lag: 3_500_000, Blocked: 12,
+		Partitions: []StatusPartition{{"orders", 0, 100, 3_000_100, 3_000_000, 0, 3_000_100, 3_000_000, PartitionRead}, {"orders", 1, 200, 500_200, 500_000, 12, 500_212, 500_012, PartitionHeld}}, Lag: 3_500_000, Blocked: 12,
+		LogLag: 3_500_012, Rates: sampleRates(),
 		DeadLetters: &StatusLetters{Place: "ops.dead", Before: []string{"topic orders-dead"}, DeadLetters: 1_204, Replayed: 1_200},
 		Lease:       &StatusLease{Owner: "run " + sampleRun + ", process 4711 on etl-1", Since: at("2026-11-30T04:00:00.900Z"), Heartbeat: at("2026-11-30T04:00:05.900Z"), Released: true},
 		LastRun:     &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer", Hint: "see whether the brokers are up, then run again"},

@@ -31,6 +31,10 @@ type Status struct {
 	Lag int64 `json:"lag"`
 	// Blocked is the number of offsets that open transactions hold back.
 	Blocked int64 `json:"blocked"`
+	// LogLag is Lag with Blocked: up to the high watermarks. -1 where Lag is.
+	LogLag int64 `json:"logLag"`
+	// Rates are estimates by the newest reports.
+	Rates *Rates `json:"rates"`
 	// Losses are as in Plan.
 	Losses []LossAhead `json:"losses,omitempty"`
 	// Waiting and Bound are as in Plan; both are null where the next run would stop, or Kafka could not be asked.
@@ -70,6 +74,41 @@ type StatusPartition struct {
 	Lag int64 `json:"lag"`
 	// Blocked is the number of offsets beyond End that open transactions hold back; 0 if Kafka could not be asked.
 	Blocked int64 `json:"blocked"`
+	// LogEnd is the high watermark, where the log ends for everybody but readers of committed records, and LogLag the offsets up
+	// to it; -1 where End and Lag are.
+	LogEnd int64 `json:"logEnd"`
+	LogLag int64 `json:"logLag"`
+	// State is one of the constants below.
+	State string `json:"state"`
+}
+
+// What a status says of a partition.
+const (
+	// PartitionRead: the query reads it, up to its end.
+	PartitionRead = "read"
+	// PartitionHeld: an open transaction holds back what is beyond End.
+	PartitionHeld = "heldBack"
+	// PartitionNew: the query has read nothing of it yet.
+	PartitionNew = "new"
+	// PartitionGone: Kafka does not have it any more.
+	PartitionGone = "gone"
+	// PartitionLost: Kafka does not have what comes after Next any more.
+	PartitionLost = "lost"
+	// PartitionUnknown: Kafka could not be asked, or where the query is cannot be told.
+	PartitionUnknown = "unknown"
+)
+
+// remark is what the text says of a partition that is not like the others.
+func (p *StatusPartition) remark() string {
+	switch p.State {
+	case PartitionNew:
+		return "new"
+	case PartitionGone:
+		return "gone from Kafka"
+	case PartitionLost:
+		return "lost what comes next"
+	}
+	return ""
 }
 
 // StatusLetters is what is known of a query's dead letters without reading them.
@@ -152,6 +191,7 @@ func (s *Status) WriteText(w io.Writer) error {
 		pairs = append(pairs, [2]string{"unfinished", fmt.Sprintf("batch %d, %s, planned %s", u.Batch, plural(u.Offsets, "offset"), stamp(u.Planned.Time))})
 	}
 	pairs = append(pairs, [2]string{"lag", known(s.Lag)}, [2]string{"waiting", s.Waiting.text()}, [2]string{"end", s.Bound.text()}, [2]string{"held back", heldBack(s.Blocked)})
+	pairs = append(pairs, s.Rates.pairs()...)
 	pairs = append(pairs, [2]string{"dead letters", s.DeadLetters.text()})
 	if l := s.Lease; l != nil {
 		pairs = append(pairs, [2]string{"lease", l.text()})
@@ -164,11 +204,11 @@ func (s *Status) WriteText(w io.Writer) error {
 	}
 	pairs = append(pairs, [2]string{"read with", briefly(s.Read)})
 	out.pairs("  ", pairs)
-	partitions := &table{headings: []string{"topic", ">partition", ">next", ">end", ">lag", ">held back"}}
+	partitions := &table{headings: []string{"topic", ">partition", ">next", ">end", ">lag", ">held back", "remark"}}
 	for _, p := range s.Partitions {
-		partitions.add(printable(p.Topic), number(int64(p.Partition)), dashed(p.Next, number), dashed(p.End, number), dashed(p.Lag, count), nonzero(p.Blocked))
+		partitions.add(printable(p.Topic), number(int64(p.Partition)), dashed(p.Next, number), dashed(p.End, number), dashed(p.Lag, count), nonzero(p.Blocked), p.remark())
 	}
-	out.section("", "  ", partitions.trimmed())
+	out.section("", "  ", partitions.trimmed().trimmed())
 	out.section("gone from Kafka", "  ", lossesAhead(s.Losses))
 	out.notes(s.Notes)
 	return out.to(w)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"time"
 
 	"sluice/batch"
 	"sluice/offsets"
@@ -21,6 +22,8 @@ type reading struct {
 	// entries are the checkpoint's newest plan and marker.
 	entries *batch.LogState
 	view    *offsets.View
+	// viewed is when view was asked for.
+	viewed time.Time
 	// inside is what there is of view up to the bound, which is nil until it is asked, and for a run without one.
 	inside *offsets.View
 	bound  offsets.Offsets
@@ -70,7 +73,7 @@ func (r *run) read(ctx context.Context) (err error) {
 		return err
 	}
 	r.view, err = r.Source.View(ctx, r.isolation(), r.known())
-	r.inside = r.view
+	r.inside, r.viewed = r.view, r.Now()
 	return err
 }
 

@@ -37,7 +37,7 @@ func (r *run) report(plan *batch.Plan, work *work, replayed bool, watch *stopwat
 	took := watch.last.Sub(watch.began)
 	watch.laps["triggerExecution"] = took.Milliseconds()
 	extra := progress.Extra{Offsets: plan.Offsets(), Snapshot: r.table.Applied.Snapshot, Replayed: replayed,
-		Blocked: r.summary.Blocked, Lag: lag(plan.End, r.inside), PeakMemoryBytes: progress.PeakMemory()}
+		Blocked: r.summary.Blocked, Frozen: &progress.Timestamp{Time: r.viewed}, Lag: lag(plan.End, r.inside), PeakMemoryBytes: progress.PeakMemory()}
 	if a := plan.Accepted; a != nil {
 		extra.Accepted = &progress.Accepted{Choice: string(a.Choice), Batch: a.Batch, Snapshot: a.Snapshot}
 	}
