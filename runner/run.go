@@ -192,7 +192,7 @@ func (r *run) freeze(ctx context.Context) (err error) {
 		if r.view, err = r.Source.View(ctx, r.Isolation, r.reached); err != nil {
 			return err
 		}
-		r.bound = nil
+		r.viewed, r.bound = r.Now(), nil
 	}
 	failure := r.face(ctx, r.position, nil)
 	if r.summary.Blocked = r.inside.Blocked(); r.summary.Blocked > 0 {
