@@ -116,7 +116,7 @@ func TestTransactionsAreReadToTheirStableEnd(t *testing.T) {
 	if got := fmt.Sprint(status["partitions"]); got != "[map[blocked:3 end:7 lag:0 logEnd:10 logLag:3 next:7 partition:0 state:heldBack topic:tx] map[blocked:2 end:1 lag:0 logEnd:3 logLag:2 next:1 partition:1 state:heldBack topic:tx]]" {
 		t.Errorf("got partitions %s", got)
 	}
-	if o := p.text(t, "status").wants(0); !strings.Contains(o.stdout, "held back   5 offsets") || !strings.Contains(o.stdout, "  held back\n") {
+	if o := p.text(t, "status").wants(0); !strings.Contains(o.stdout, "held back     5 offsets") || !strings.Contains(o.stdout, "  held back\n") {
 		t.Errorf("got\n%s", o.stdout)
 	}
 	open.end(true) // 10

@@ -40,7 +40,7 @@ func (r *Rates) catchUp() string {
 // comingIn renders about 60,000 offsets/s over the last 55 min, and what that means where it is too much.
 func (r *Rates) comingIn() string {
 	if r.Input == nil {
-		return "-"
+		return ""
 	}
 	window := " over the last " + roughTime(time.Duration(*r.InputWindowMs)*time.Millisecond)
 	switch {
