@@ -157,10 +157,10 @@ func (l *Ledger) leave(plan *Plan) {
 	restarts := plan.restarts()
 	for _, tp := range slices.SortedFunc(maps.Keys(restarts), offsets.Compare) {
 		a, known := l.Accounts[tp]
-		if !known {
-			continue
-		}
 		past := PastAccount{TopicPartition: tp, TopicID: l.TopicIDs[tp.Topic], Account: a, Cut: -1}
+		if !known { // nothing was read of it: where the query was to begin is all that is left of that log
+			past.TopicID, past.Account = restarts[tp].TopicID, Account{First: restarts[tp].From, Next: restarts[tp].From, Epoch: -1}
+		}
 		if restarts[tp].Cause == Diverged {
 			past.Cut = plan.Start[tp]
 		}

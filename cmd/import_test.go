@@ -300,6 +300,13 @@ func TestWhatIsLostAtAnImportIsAskedAbout(t *testing.T) {
 		k.committed(t, "loader", "orders", map[int32]int64{1: 30})
 		p = p.with("--set", "source.kafka.retry.backoff.ms=1", "--set", "source.kafka.retry.backoff.max.ms=1")
 		p.do(t, "import", append(ofGroup, "--yes")...).wants(12).has("import", "refusal.exitCode", 12)
+		accepting := p.with("--on-data-loss-diverged", "continue")
+		accepting.do(t, "import", append(ofGroup, "--yes")...).wants(0).has("import", "written", true)
+		accepting.run(t).has("summary", "rows", 3) // those of partition 0
+		p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "duplicates", 0, "missing", 0, "unexpected", 0)
+		k.fill(t, "orders", 5, 0, 1)
+		p.run(t).has("summary", "rows", 10)
+		p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "rows", 13)
 	})
 	t.Run("created again after the import", func(t *testing.T) {
 		t.Parallel()
@@ -311,6 +318,10 @@ func TestWhatIsLostAtAnImportIsAskedAbout(t *testing.T) {
 		p.do(t, "plan").wants(12)
 		p.do(t, "run").fails(12, "topic orders was deleted and created again", "--on-data-loss-recreated restart")
 		p.run(t, "--on-data-loss-recreated", "restart").has("summary", "rows", 40)
+		p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "rows", 40, "duplicates", 0, "missing", 0, "unexpected", 0)
+		k.fill(t, "orders", 1, 0, 1)
+		p.run(t).has("summary", "rows", 2)
+		p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "rows", 42)
 	})
 	t.Run("deleted after the import, of a partition that the group does not know", func(t *testing.T) {
 		t.Parallel()
