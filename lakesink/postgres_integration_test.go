@@ -257,7 +257,7 @@ func TestATableWhoseCreationWasNotAnsweredIsWhole(t *testing.T) {
 			o := postgresOptions(t, w.Through(t, db.URL))
 			s := newSink(openFresh(t, o))
 			hit := cutAt(w, 1, cut)
-			if err := s.Create(context.Background(), rawSchema()); (err == nil) != (cut == rig.After) {
+			if err := s.Create(context.Background(), rawSchema()); err != nil { // it is asked again, and what is there counts
 				t.Fatal(err)
 			}
 			if !hit() {
