@@ -158,7 +158,12 @@ func (l *Log) PinStart(ctx context.Context, start offsets.Offsets) (offsets.Offs
 
 // origin reads where the query was pinned to start; nil if it was not.
 func (l *Log) origin(ctx context.Context) (offsets.Offsets, error) {
-	text, _, err := l.store.Get(ctx, originKey)
+	return l.pin(ctx, originKey, "restore it from a backup, or delete it if the query has committed a batch: it is needed for the first one alone")
+}
+
+// pin reads where a source was pinned to start; nil if it was not. hint is what to do about one that cannot be read.
+func (l *Log) pin(ctx context.Context, key, hint string) (offsets.Offsets, error) {
+	text, _, err := l.store.Get(ctx, key)
 	if errors.Is(err, objectstore.ErrNotFound) {
 		return nil, nil
 	}
@@ -167,7 +172,7 @@ func (l *Log) origin(ctx context.Context) (offsets.Offsets, error) {
 	}
 	start, err := parseOrigin(text)
 	if err != nil {
-		return nil, l.damaged(originKey, err, "restore it from a backup, or delete it if the query has committed a batch: it is needed for the first one alone")
+		return nil, l.damaged(key, fmt.Errorf("it is not the start of a Kafka source: %w", err), hint)
 	}
 	return start, nil
 }

@@ -90,19 +90,7 @@ func (l *Log) unplanned(ctx context.Context, stop *SparkStop) (err error) {
 
 // pinned is where a source was pinned to start; nil if it was not.
 func (l *Log) pinned(ctx context.Context, source string) (offsets.Offsets, error) {
-	key := "sources/" + source + "/0"
-	text, _, err := l.store.Get(ctx, key)
-	if errors.Is(err, objectstore.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	start, err := parseOrigin(text)
-	if err != nil {
-		return nil, l.damaged(key, fmt.Errorf("it is not the start of a Kafka source: %w", err), "restore it from a backup, or choose the source that is Kafka")
-	}
-	return start, nil
+	return l.pin(ctx, "sources/"+source+"/0", "restore it from a backup, or choose the source that is Kafka")
 }
 
 // sparksEnd reads where the newest plan begins and ends.
