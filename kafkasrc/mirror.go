@@ -27,7 +27,11 @@ func (s *Source) Mirror(group string) *Mirror { return &Mirror{s, group} }
 // transaction is about to commit is not waited for. ctx bounds it; repeatable. It takes the right to Describe the group.
 func (m *Mirror) Shown(ctx context.Context) (map[offsets.TopicPartition]offsets.Committed, error) {
 	shown := map[offsets.TopicPartition]offsets.Committed{}
-	answer, err := m.admin().FetchOffsets(ctx, m.group)
+	var answer kadm.OffsetResponses
+	err := m.coordinated(ctx, func(ctx context.Context) (err error) {
+		answer, err = m.admin().FetchOffsets(ctx, m.group)
+		return err
+	})
 	if errors.Is(err, kerr.GroupIDNotFound) {
 		return shown, nil
 	}
@@ -54,7 +58,11 @@ func (m *Mirror) Show(ctx context.Context, at map[offsets.TopicPartition]offsets
 	for tp, c := range at {
 		all.Add(kadm.Offset{Topic: tp.Topic, Partition: tp.Partition, At: c.Next, LeaderEpoch: c.Epoch, Metadata: c.Note})
 	}
-	answer, err := m.admin().CommitOffsets(ctx, m.group, all)
+	var answer kadm.OffsetResponses
+	err := m.coordinated(ctx, func(ctx context.Context) (err error) {
+		answer, err = m.admin().CommitOffsets(ctx, m.group, all)
+		return err
+	})
 	if err != nil {
 		return m.refused(err)
 	}
@@ -82,7 +90,11 @@ func (m *Mirror) Check(ctx context.Context) error {
 		return err
 	}
 	g := &Group{Name: m.group}
-	if _, err := g.describe(ctx, m.admin()); err != nil {
+	err := m.coordinated(ctx, func(ctx context.Context) error {
+		_, err := g.describe(ctx, m.admin())
+		return err
+	})
+	if err != nil {
 		return m.refused(err)
 	}
 	if len(g.Members) > 0 {
@@ -97,6 +109,24 @@ func (m *Mirror) Check(ctx context.Context) error {
 		return m.refused(kerr.GroupAuthorizationFailed)
 	}
 	return nil
+}
+
+// coordinated calls ask again for as long as the group has no coordinator, within Limits.Control: brokers make
+// __consumer_offsets when first asked for the coordinator of any group, and say until then, and after one has moved, that there is
+// none. The library repeats only what a coordinator answers.
+func (m *Mirror) coordinated(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.source.limits.Control)
+	defer cancel()
+	for n := 0; ; n++ {
+		err := ask(ctx)
+		if !uncoordinated(err) || pause(ctx, m.source.limits.backoff(n)) != nil {
+			return err
+		}
+	}
+}
+
+func uncoordinated(err error) bool {
+	return err != nil && slices.ContainsFunc([]error{kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator}, func(that error) bool { return errors.Is(inner(err), that) })
 }
 
 func (m *Mirror) admin() *kadm.Client { return kadm.NewClient(m.source.cluster.client) }

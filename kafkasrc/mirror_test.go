@@ -113,6 +113,39 @@ func TestWhatKeepsAMirrorFromCommittingIsNamedWithWhatToDo(t *testing.T) {
 	}
 }
 
+// Brokers make the topic of all groups' offsets when they are first asked for a group.
+func TestAMirrorWaitsForTheFirstCoordinatorOfACluster(t *testing.T) {
+	b := newBroker(t, kfake.SeedTopics(1, "orders"))
+	var refusals atomic.Int32
+	b.replace(kmsg.FindCoordinator, func(r kmsg.Request) kmsg.Response {
+		if refusals.Add(1) > 3 {
+			return nil
+		}
+		req := r.(*kmsg.FindCoordinatorRequest)
+		resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
+		for _, key := range req.CoordinatorKeys {
+			resp.Coordinators = append(resp.Coordinators, kmsg.FindCoordinatorResponseCoordinator{Key: key, NodeID: -1, ErrorCode: kerr.CoordinatorNotAvailable.Code})
+		}
+		return resp
+	})
+	s := mustOpen(t, b.options(topics("orders")))
+	if err := s.Mirror("lag-others").Check(t.Context()); err != nil || refusals.Load() < 4 {
+		t.Errorf("got %v after the coordinator was asked for %d times, want more than 3", err, refusals.Load())
+	}
+	refusals.Store(0)
+	m := s.Mirror("lag-orders")
+	want := map[offsets.TopicPartition]offsets.Committed{tp("orders", 0): {Next: 1, Epoch: -1, Note: "here"}}
+	if err := m.Show(t.Context(), want); err != nil {
+		t.Error(err)
+	}
+	if shown := mustShow(t, m); !maps.Equal(shown, want) {
+		t.Errorf("got %v, want %v", shown, want)
+	}
+	if refusals.Load() < 4 {
+		t.Errorf("the coordinator was asked for %d times, want more than 3", refusals.Load())
+	}
+}
+
 func TestAMirrorWithoutTheRightToItsGroupIsToldSoBeforeARun(t *testing.T) {
 	b := newBroker(t, kfake.SeedTopics(1, "orders"))
 	m := mustOpen(t, b.options(topics("orders"))).Mirror("lag-orders")
