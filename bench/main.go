@@ -65,6 +65,7 @@ var sections = []struct {
 	{"drain", (*bench).measureDrain},
 	{"stages", (*bench).measureStages},
 	{"typed", (*bench).measureTyped},
+	{"far", (*bench).measureFar},
 	{"memory", (*bench).measureMemory},
 	{"idle", (*bench).measureIdle},
 	{"commits", (*bench).measureCommits},
