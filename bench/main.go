@@ -66,6 +66,7 @@ var sections = []struct {
 	{"stages", (*bench).measureStages},
 	{"typed", (*bench).measureTyped},
 	{"far", (*bench).measureFar},
+	{"wide", (*bench).measureWide},
 	{"memory", (*bench).measureMemory},
 	{"idle", (*bench).measureIdle},
 	{"commits", (*bench).measureCommits},
