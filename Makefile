@@ -20,7 +20,7 @@ lazily := GOGC=400
 crashes := Struck|Stall|Sweep|Mutant|Crash|Kill
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-czstd test race integration clouds lint bench versus crash brokers demo interop soak rig-start rig-stop clean
+.PHONY: help build build-czstd test race integration clouds lint bench bench-spark versus crash brokers demo interop soak rig-start rig-stop clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ lint: .bin/staticcheck .bin/govulncheck ## gofmt, vet, staticcheck, known vulner
 
 bench: build ## benchmarks against the floor, on a real broker, as ratios
 	go run ./bench
+
+bench-spark: build ## runs beside Spark's AvailableNow on the same records, as ratios (needs Java and Maven; many minutes)
+	go run ./bench -only spark -rounds 3 -quiet 15s
 
 versus: ## the decoders beside other libraries: that they agree, and ratios of CPU (fetches the libraries)
 	@set -e; for tool in jsonversus avroversus protoversus; do cd tools/$$tool; echo "== $$tool"; go vet ./...; go test $(timeout) -count=1 ./...; go run .; cd ../..; done

@@ -55,6 +55,8 @@ type bench struct {
 	// main is the corpus of the ratios; small and large are the backlogs whose memory is compared; wide has many
 	// partitions, noise is what nothing compresses.
 	main, small, large, wide, noise corpus
+	// few are the records of a run that is mostly its start.
+	few corpus
 }
 
 // sections are what can be measured, in order.
@@ -71,12 +73,18 @@ var sections = []struct {
 	{"idle", (*bench).measureIdle},
 	{"commits", (*bench).measureCommits},
 	{"requests", (*bench).measureRequests},
+	{besides, (*bench).measureSpark},
 }
+
+// besides is the section that is measured only if it is asked for: it needs Java and Maven, and takes many minutes.
+const besides = "spark"
 
 func sectionNames() string {
 	var names []string
 	for _, s := range sections {
-		names = append(names, s.name)
+		if s.name != besides {
+			names = append(names, s.name)
+		}
 	}
 	return strings.Join(names, ",")
 }
@@ -85,7 +93,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print one JSON object a line")
 	rounds := flags.Int("rounds", 5, "measure everything so many times")
-	only := flags.String("only", sectionNames(), "measure only these `SECTIONS`")
+	only := flags.String("only", sectionNames(), "measure only these `SECTIONS`; there is "+besides+", too")
 	records := flags.Int64("records", 2_000_000, "records of the main corpus")
 	quiet := flags.Duration("quiet", 0, "before each round of drain wait at most so long for a machine that nobody else uses")
 	broker := flags.String("broker", "", "use the Kafka broker at this `ADDRESS` instead of the rig's")
@@ -94,7 +102,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	b := &bench{report: &report{out: out, json: *asJSON}, cores: runtime.GOMAXPROCS(0), rounds: max(1, *rounds), quiet: *quiet, broker: *broker,
 		main: corpus{Records: *records, Partitions: 8}, small: corpus{Records: 200_000, Partitions: 8}, large: corpus{Records: 5_000_000, Partitions: 8},
-		wide: corpus{Records: 400_000, Partitions: 2000}, noise: corpus{Records: 400_000, Partitions: 8, Random: 1024}}
+		few: corpus{Records: 100_000, Partitions: 8}, wide: corpus{Records: 400_000, Partitions: 2000}, noise: corpus{Records: 400_000, Partitions: 8, Random: 1024}}
 	done, err := b.prepare(ctx)
 	if err != nil {
 		return err

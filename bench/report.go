@@ -38,6 +38,13 @@ func (n number) atMost(target float64) number {
 	return n
 }
 
+// atLeast gives it one that it is to reach.
+func (n number) atLeast(target float64) number {
+	pass := n.Value >= target
+	n.Target, n.Pass = target, &pass
+	return n
+}
+
 func (n number) verdict() string {
 	switch {
 	case n.Pass == nil:
