@@ -108,7 +108,7 @@ func (b *bench) drainBySpark(ctx context.Context, c corpus, form string) (*spark
 		return nil, fmt.Errorf("read what Spark took: %w", err)
 	}
 	if drained.Rows != c.Records || len(drained.Batches) == 0 {
-		return nil, fmt.Errorf("Spark wrote %d rows in %d batches, of %d records", drained.Rows, len(drained.Batches), c.Records)
+		return nil, fmt.Errorf("%d rows were written by Spark in %d batches, of %d records", drained.Rows, len(drained.Batches), c.Records)
 	}
 	return drained, nil
 }
