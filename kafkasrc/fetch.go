@@ -79,8 +79,8 @@ type attempt struct {
 	stale int
 	// told is how long had been waited when it was last told.
 	told time.Duration
-	// beyond counts the answers that the position is beyond the end of the log.
-	beyond int
+	// beyond counts the answers that the position is beyond the end of the log, denied those that the topic may not be read.
+	beyond, denied int
 }
 
 // errRedirected says that the leader wants a replica to be asked.

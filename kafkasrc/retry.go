@@ -73,7 +73,8 @@ func permanent(err error) bool {
 }
 
 // permanent is the same, and that a listener knows no SASL. One that did says so to a session that is renewed for the second time within
-// a second, which brokers do not allow on one connection and the client does where sessions are short; the next connection is a new one.
+// a second, which brokers do not allow on one connection and the client does where sessions are short
+// (https://github.com/twmb/franz-go/issues/249); the next connection is a new one.
 func (s *Source) permanent(err error) bool {
 	return permanent(err) || s.unasked(err)
 }

@@ -60,8 +60,8 @@ func TestAReaderThatWaitsInVainForATokenSaysWhoHasNone(t *testing.T) {
 	}
 }
 
-// KIP-368: brokers answer so to a second login within a second on one connection, which happens when a token is about to expire. To
-// the first login of all it is another matter.
+// KIP-368: brokers answer so to a second login within a second on one connection, which happens when a token, or a role's credentials,
+// are about to expire (https://github.com/twmb/franz-go/issues/249). To the first login of all it is another matter.
 func TestALoginThatABrokerPutsOffIsRepeated(t *testing.T) {
 	var state atomic.Int32
 	b, options := tokensOf(t, &state, new(atomic.Bool))
@@ -78,4 +78,22 @@ func TestALoginThatABrokerPutsOffIsRepeated(t *testing.T) {
 	state.Store(int32(kerr.IllegalSaslState.Code))
 	_, err := Open(t.Context(), options)
 	wantFault(t, err, batch.NotSetUp, "has no SASL")
+}
+
+// https://github.com/twmb/franz-go/issues/205: a broker that says once that a topic may not be read is asked once more, and no oftener.
+func TestARightThatIsMissingForAMomentIsAskedForOnceMore(t *testing.T) {
+	for denials, rows := range map[int]int{1: 3, 2: 0} {
+		b := newBroker(t, kfake.SeedTopics(1, "orders"))
+		b.produce(t, "orders", 0, 3)
+		s := mustOpen(t, b.options(topics("orders")))
+		piece := b.piece(t, "orders", 0, 0, 3)
+		fault := b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders", Err: kerr.TopicAuthorizationFailed, Count: denials})
+		got, err := drain(read(t, s, piece))
+		if fault.Hits() != denials || len(got) != rows || (err == nil) != (rows > 0) {
+			t.Errorf("%d times: got %d rows, %v after %d denials", denials, len(got), err, fault.Hits())
+		}
+		if err != nil {
+			wantFault(t, err, batch.NotSetUp, "the ACL Read on topic orders is missing")
+		}
+	}
 }
