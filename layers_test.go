@@ -194,7 +194,7 @@ func sources() ([]file, error) {
 			return err
 		}
 		base := entry.Name()
-		if entry.IsDir() && name != "." && (base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || name == "tools") {
+		if entry.IsDir() && name != "." && (base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || name == "tools" || name == "third_party") {
 			return filepath.SkipDir
 		}
 		if entry.IsDir() || filepath.Ext(name) != ".go" {
