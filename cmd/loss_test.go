@@ -139,6 +139,10 @@ func (row *lossCase) check(t *testing.T, p *pipeline, topic string, option []str
 	if got, _ := told["lost"].(float64); int(got) != row.lost {
 		t.Errorf("got %v lost, want %d", told["lost"], row.lost)
 	}
+	report, _ := at(o.last("batch"), "sluice.losses").([]any)
+	if got, _ := at(o.last("batch"), "sluice.lost").(float64); int(got) != row.lost || len(report) != row.losses {
+		t.Errorf("the batch reports %v lost in %v, want %d in %d places", got, report, row.lost, row.losses)
+	}
 	p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "lost", row.lost, "duplicates", 0, "missing", 0, "unexpected", 0)
 	p.do(t, "verify").wants(0).has("verify", "ok", true)
 	p.run(t).has("summary", "batches", 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -41,6 +42,10 @@ func describeMSK(options map[string]string) string {
 	}
 	return ", by the AWS credentials of the environment"
 }
+
+// early is how long before their end credentials are renewed. Sessions end with them: with the last seconds of some they would be nothing
+// but logins (https://github.com/twmb/franz-go/issues/249).
+func early(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = 5 * time.Minute }
 
 // awsChain finds credentials as AWS's own tools do, when they are first needed, and again before they expire.
 type awsChain struct {
@@ -93,7 +98,7 @@ func (a *awsChain) fault(err error) error {
 }
 
 func (a *awsChain) open(ctx context.Context) (aws.CredentialsProvider, error) {
-	var load []func(*config.LoadOptions) error
+	load := []func(*config.LoadOptions) error{config.WithCredentialsCacheOptions(early)}
 	if profile := a.options[profileOption]; profile != "" {
 		load = append(load, config.WithSharedConfigProfile(profile))
 	}
@@ -119,5 +124,5 @@ func (a *awsChain) open(ctx context.Context) (aws.CredentialsProvider, error) {
 		if id := a.options[externalIDOption]; id != "" {
 			o.ExternalID = aws.String(id)
 		}
-	})), nil
+	}), early), nil
 }

@@ -30,7 +30,7 @@ func (t *Topic) meaning(err error) (batch.Class, string) {
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
 		return batch.NotSetUp, "grant the principal that sluice connects as the ACLs Write and Describe on topic " + name +
 			" (brokers before Kafka 3.0 ask for IdempotentWrite on the cluster besides)" + elsewhere
-	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return batch.NotSetUp, "mend the sasl properties of source.kafka, which are those of dead letters too"
 	case errors.Is(err, kerr.InvalidTopicException):
 		return batch.NotSetUp, "correct deadLetter.topic"

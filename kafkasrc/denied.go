@@ -42,7 +42,7 @@ func (s *Source) loginDenied(seeds string, err error) *batch.Fault {
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("the listener of %s does not have %s", seeds, s.settings.login.Mechanism),
 			Hint: "Set sasl.mechanism to one that the listener has (sasl.enabled.mechanisms of the brokers), or bootstrap.servers to a listener that has this one."}
-	case errors.Is(err, kerr.IllegalSaslState):
+	case s.unasked(err):
 		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("the listener of %s has no SASL", seeds),
 			Hint: "Set security.protocol to " + s.withoutSASL() + ", or bootstrap.servers to a listener with SASL."}
 	}
@@ -60,6 +60,9 @@ func (s *Source) withoutSASL() string {
 func (s *Source) loginHint() string {
 	switch m := s.settings.login.Mechanism; m {
 	case kafkaauth.OAuthBearer:
+		if strings.HasPrefix(s.settings.login.OAuth.Endpoint, "file:") {
+			return "Have the token in the file replaced before it expires. If it is good yet, have its issuer, audience and scope compared with what the brokers want (sasl.oauthbearer.expected.*)."
+		}
 		return "Have the token's issuer, audience, scope and expiry compared with what the brokers want (sasl.oauthbearer.expected.*); their log says what they did not take."
 	case kafkaauth.MSKIAM:
 		return "Give the role the permission kafka-cluster:Connect on the cluster, and check the clock and the region."

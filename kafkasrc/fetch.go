@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"sluice/batch"
+	"sluice/kafkaauth"
 	"sluice/offsets"
 )
 
@@ -78,8 +79,8 @@ type attempt struct {
 	stale int
 	// told is how long had been waited when it was last told.
 	told time.Duration
-	// beyond counts the answers that the position is beyond the end of the log.
-	beyond int
+	// beyond counts the answers that the position is beyond the end of the log, denied those that the topic may not be read.
+	beyond, denied int
 }
 
 // errRedirected says that the leader wants a replica to be asked.
@@ -125,7 +126,7 @@ func (f *fetcher) fetch(ctx context.Context, piece batch.Piece, offset int64) (a
 		if ctx.Err() != nil {
 			return answer{}, context.Cause(ctx)
 		}
-		if permanent(err) {
+		if f.source.permanent(err) {
 			return answer{}, f.give(try, err)
 		}
 		var never *neverReached
@@ -174,7 +175,12 @@ func (f *fetcher) stuck(try *attempt, waited time.Duration, err error) error {
 		}
 		return &batch.Fault{Message: message, Hint: hint, Err: err}
 	}
-	return &batch.Fault{Message: message, Hint: "It may pass: run again. If it does not, look at the brokers' state.", Err: f.source.unanswered(err)}
+	hint := "It may pass: run again. If it does not, look at the brokers' state."
+	var outage *kafkaauth.Outage
+	if errors.As(err, &outage) {
+		hint = outage.Hint
+	}
+	return &batch.Fault{Message: message, Hint: hint, Err: f.source.unanswered(err)}
 }
 
 // once sends one Fetch and judges the answer. An error that is not permanent may pass.

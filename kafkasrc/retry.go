@@ -42,7 +42,7 @@ func (s *Source) retry(ctx context.Context, limit time.Duration, try func(contex
 	var last error
 	for n := 0; ; n++ {
 		err := try(bounded)
-		if err == nil || permanent(err) {
+		if err == nil || s.permanent(err) {
 			return err
 		}
 		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
@@ -69,8 +69,19 @@ func permanent(err error) bool {
 	return errors.As(err, &fault) || tlsRejected(err) ||
 		errors.Is(err, kerr.UnsupportedVersion) || errors.Is(err, kerr.InvalidRequest) ||
 		forbidden(err) || errors.Is(err, kerr.SaslAuthenticationFailed) ||
-		errors.Is(err, kerr.UnsupportedSaslMechanism) || errors.Is(err, kerr.IllegalSaslState) ||
-		errors.Is(err, kgo.ErrClientClosed)
+		errors.Is(err, kerr.UnsupportedSaslMechanism) || errors.Is(err, kgo.ErrClientClosed)
+}
+
+// permanent is the same, and that a listener knows no SASL. One that did says so to a session that is renewed for the second time within
+// a second, which brokers do not allow on one connection and the client does where sessions are short
+// (https://github.com/twmb/franz-go/issues/249); the next connection is a new one.
+func (s *Source) permanent(err error) bool {
+	return permanent(err) || s.unasked(err)
+}
+
+// unasked says that the listener asks nobody to log in.
+func (s *Source) unasked(err error) bool {
+	return !s.connected && errors.Is(err, kerr.IllegalSaslState)
 }
 
 func tlsRejected(err error) bool {

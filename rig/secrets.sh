@@ -12,6 +12,9 @@
 
 store_password=rig-secret
 key_password=key-secret
+# session_ms: how long those who log in with a token, or by SCRAM-SHA-512 without TLS, may stay without logging in again
+# (KIP-368). A broker has no such limit by default, and hangs up on who goes over it.
+session_ms=2000
 
 # keytool_quietly: keytool, with its words for people only if it fails.
 keytool_quietly() {
@@ -93,6 +96,9 @@ listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.class=$module.oa
 listener.name.sasl_ssl.oauthbearer.sasl.oauthbearer.jwks.endpoint.url=file://$dir/secrets/jwks.json
 listener.name.sasl_ssl.oauthbearer.sasl.oauthbearer.expected.audience=kafka
 listener.name.sasl_ssl.oauthbearer.sasl.oauthbearer.expected.issuer=https://rig
+listener.name.sasl_ssl.oauthbearer.connections.max.reauth.ms=$session_ms
+listener.name.sasl_plaintext.oauthbearer.connections.max.reauth.ms=$session_ms
+listener.name.sasl_plaintext.scram-sha-512.connections.max.reauth.ms=$session_ms
 EOF
     for listener in sasl_plaintext sasl_ssl; do
         cat <<EOF

@@ -45,6 +45,10 @@ const (
 	ReaderPassword = "reader-secret"
 )
 
+// Session is how long one may stay who came in with a token, or by SCRAM-SHA-512 without TLS, before the broker wants to know
+// again who it is (connections.max.reauth.ms); a token that expires sooner ends a session then.
+const Session = 2 * time.Second
+
 var secured = sync.OnceValues(func() (string, error) {
 	out, err := command("kafka", "start", "--secure")
 	return strings.TrimSpace(out), err
