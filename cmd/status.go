@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -78,7 +79,7 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	}
 	s.Rates = ratesOf(o, reports, silence == nil)
 	if silence != nil {
-		s.Notes = append(s.Notes, "Kafka did not answer, so lag is unknown: "+silence.Error())
+		s.Notes = append(s.Notes, strings.TrimSuffix("lag is unknown: "+silence.Error()+"; "+hintOf(silence), "; "))
 		o.View = &offsets.View{}
 	} else {
 		s.Lag, s.LogLag, s.Blocked = 0, 0, o.View.Blocked()

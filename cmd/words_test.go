@@ -93,3 +93,30 @@ func TestNothingOfTheSDKIsOnStderr(t *testing.T) {
 		t.Error("nobody asked the machine for its role")
 	}
 }
+
+func TestAValueThatAFlagDoesNotTakeIsSaidInPlainWords(t *testing.T) {
+	t.Parallel()
+	for want, words := range map[string][]string{
+		`sluice: --limit "x" is no whole number`:                {"peek", "--limit", "x"},
+		`sluice: --sample "x" is no whole number`:               {"schema", "infer", "--sample", "x"},
+		`sluice: --dry-run "perhaps" is neither true nor false`: {"maintain", "--dry-run=perhaps"},
+		`sluice: --source "a\"b" is neither true nor false`:     {"verify", `--source=a"b`},
+		`sluice: --quiet "perhaps" is neither true nor false`:   {"run", "--quiet=perhaps"},
+		`sluice: --group needs a value`:                         {"import", "--group"},
+	} {
+		o := call(t, nil, append([]string{"sluice"}, words...)...).wants(64)
+		if said, _, _ := strings.Cut(o.stderr, "\n"); said != want {
+			t.Errorf("got %q, want %q", said, want)
+		}
+	}
+}
+
+// A topic that is not there was answered by a broker: nobody shall look for a network that is down.
+func TestAStatusSaysWhyLagIsUnknown(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, embedded(t, "orders")).with("--subscribe", "refunds")
+	o := p.do(t, "status", "--output", "text").wants(0)
+	if !strings.Contains(o.stdout, "note: lag is unknown: topic refunds does not exist") || !strings.Contains(o.stdout, "Create it or correct the job") || strings.Contains(o.stdout, "did not answer") {
+		t.Errorf("got\n%s", o.stdout)
+	}
+}
