@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -118,8 +119,40 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		if meant != "" {
 			hint = meant + "; " + hint
 		}
+	} else if told := plainly(c, err.Error()); told != nil {
+		err = told
 	}
 	return &usage{err, hint}
+}
+
+var (
+	noValue  = regexp.MustCompile(`^flag needs an argument: -+(.+)$`)
+	badValue = regexp.MustCompile(`^invalid (?:boolean )?value ("(?:[^"\\]|\\.)*") for (?:flag )?-+([a-z-]+): `)
+)
+
+// plainly says in our words what the library says of the value of a flag; nil if it is about something else.
+func plainly(c *cli.Context, text string) error {
+	if m := noValue.FindStringSubmatch(text); m != nil {
+		return fmt.Errorf("--%s needs a value", m[1])
+	}
+	m := badValue.FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	for _, f := range c.Command.Flags {
+		if !slices.Contains(f.Names(), m[2]) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.BoolFlag:
+			return fmt.Errorf("--%s %s is neither true nor false", m[2], m[1])
+		case *cli.IntFlag, *cli.Int64Flag:
+			return fmt.Errorf("--%s %s is no whole number", m[2], m[1])
+		case *cli.DurationFlag:
+			return fmt.Errorf("--%s %s is no duration such as 30s or 15m", m[2], m[1])
+		}
+	}
+	return nil
 }
 
 // commandName is what is typed after the program's name to call a command.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -63,6 +64,9 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	s.Notes = append(s.Notes, o.Remarks...)
 	l.batches(s, o.Log, o.Table)
 	s.DeadLetters = l.statusLetters(o)
+	if s.GivenUp, err = l.givenUp(ctx, o); err != nil {
+		return nil, err
+	}
 	if err := l.history(ctx, s); err != nil {
 		return nil, err
 	}
@@ -75,7 +79,7 @@ func (l *pipeline) status(ctx context.Context) (*progress.Status, error) {
 	}
 	s.Rates = ratesOf(o, reports, silence == nil)
 	if silence != nil {
-		s.Notes = append(s.Notes, "Kafka did not answer, so lag is unknown: "+silence.Error())
+		s.Notes = append(s.Notes, strings.TrimSuffix("lag is unknown: "+silence.Error()+"; "+hintOf(silence), "; "))
 		o.View = &offsets.View{}
 	} else {
 		s.Lag, s.LogLag, s.Blocked = 0, 0, o.View.Blocked()
@@ -126,6 +130,30 @@ func (l *pipeline) statusLetters(o *runner.Outlook) *progress.StatusLetters {
 		return nil
 	}
 	return s
+}
+
+// givenUp is what the query has gone on without, by the table's bookkeeping and history. The history of a folder takes reading
+// all of its manifests, which is done where the bookkeeping says that there is something to find.
+func (l *pipeline) givenUp(ctx context.Context, o *runner.Outlook) (*progress.GivenUp, error) {
+	ledger, load := o.Table.Applied.Ledger, l.sink.Load
+	if ledger == nil {
+		return nil, nil
+	}
+	if f, ok := l.sink.(*folder); ok {
+		if load = f.loadForJudge; !verify.GaveUp(ledger) {
+			return nil, nil
+		}
+	}
+	t, err := load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := verify.GivenUpIn(t, ledger)
+	if found == nil {
+		return nil, nil
+	}
+	shown := &progress.GivenUp{}
+	return shown, sameJSON(found, shown)
 }
 
 // history reads the lease and the newest run.

@@ -83,10 +83,17 @@ func (l *pipeline) check(ctx context.Context, checks *checklist) {
 	}
 	checks.do(checkCheckpoint, func() (string, error) { return l.checkCheckpoint(ctx) })
 	checks.do(checkCatalog, func() (string, error) { return l.checkCatalog(ctx) })
-	checks.do(checkTable, func() (detail string, err error) { read, detail, err = l.checkTable(ctx); return detail, err }, append(registry, checkCatalog)...)
-	needs := []string{checkTable}
-	if read { // one that does not take the rows lies somewhere all the same
+	needs := append(registry, checkCatalog)
+	_, blind := l.sink.(*folder)
+	if blind = blind && l.log != nil && !l.asked; blind { // the checkpoint would be told of again, as if it were the folder
+		needs = append(needs, checkCheckpoint)
+	}
+	checks.do(checkTable, func() (detail string, err error) { read, detail, err = l.checkTable(ctx); return detail, err }, needs...)
+	switch needs = []string{checkTable}; {
+	case read: // one that does not take the rows lies somewhere all the same
 		needs = nil
+	case blind:
+		needs = []string{checkCatalog}
 	}
 	checks.do(checkWarehouse, func() (string, error) { return l.checkWarehouse(ctx) }, needs...)
 	sound := []string{checkKafka, checkCheckpoint, checkTable}
@@ -189,6 +196,7 @@ func (l *pipeline) checkCheckpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	l.asked = true
 	if err := objectstore.Try(ctx, l.store, checkpoint.ProbePrefix); err != nil {
 		return "", err
 	}

@@ -145,17 +145,22 @@ func (l *pipeline) noTable(err error, purpose, otherwise string) error {
 // shownReport is the report in the form that progress shows. Both have the same JSON form; what one has and the other
 // lacks is an error here and not a silent loss.
 func shownReport(report *verify.Report) (*progress.Verify, error) {
-	text, err := json.Marshal(report)
-	if err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	var shown progress.Verify
-	if err := d.Decode(&shown); err != nil {
+	if err := sameJSON(report, &shown); err != nil {
 		return nil, fmt.Errorf("show report: %w", err)
 	}
 	return &shown, nil
+}
+
+// sameJSON makes the one by the JSON form of the other.
+func sameJSON(from, to any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
 }
 
 // judged is Kafka as the judge asks it.

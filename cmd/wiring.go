@@ -44,6 +44,8 @@ type pipeline struct {
 	store     objectstore.Store
 	log       *checkpoint.Log
 	lease     *checkpoint.Lease
+	// asked says that validate could read the checkpoint.
+	asked bool
 	// registry is nil where the job names none; decoders asks it.
 	registry *registry.Client
 	decoders decode.Maker

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 	"github.com/twmb/franz-go/pkg/sasl"
 	mskiam "github.com/twmb/franz-go/pkg/sasl/aws"
 
@@ -98,7 +99,8 @@ func (a *awsChain) fault(err error) error {
 }
 
 func (a *awsChain) open(ctx context.Context) (aws.CredentialsProvider, error) {
-	load := []func(*config.LoadOptions) error{config.WithCredentialsCacheOptions(early)}
+	load := []func(*config.LoadOptions) error{config.WithCredentialsCacheOptions(early),
+		config.WithLogger(logging.Nop{})} // what fails is an error besides
 	if profile := a.options[profileOption]; profile != "" {
 		load = append(load, config.WithSharedConfigProfile(profile))
 	}

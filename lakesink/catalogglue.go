@@ -50,7 +50,7 @@ func openGlue(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
 // glueConfig is the client's. A Glue that does not answer must not keep a run for ever.
 func glueConfig(ctx context.Context, properties map[string]string) (aws.Config, error) {
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerWithin }).WithTimeout(2 * answerWithin)
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client)}
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithLogger(answer.NoLog)}
 	for _, name := range []string{glue.Region, "client.region"} {
 		if region := properties[name]; region != "" {
 			options = append(options, config.WithRegion(region))

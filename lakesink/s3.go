@@ -49,7 +49,7 @@ func openBucket(ctx context.Context, address *url.URL, properties map[string]str
 		if loan := loanIn(ctx); loan != nil {
 			properties = borrow(config, loan, properties)
 		}
-		config.Credentials = answer.Credentials(config.Credentials)
+		config.Credentials, config.Logger = answer.Credentials(config.Credentials), answer.NoLog
 		ctx = utils.WithAwsConfig(ctx, config)
 	}
 	same := *address

@@ -65,6 +65,7 @@ func dialS3(ctx context.Context, bucket string, query url.Values) (*s3.Client, e
 		o.Retryer = retrying(time.Second)
 		o.Credentials = answer.Credentials(o.Credentials)
 		o.HTTPClient = answer.Whole(o.HTTPClient)
+		o.Logger = answer.NoLog
 		if o.Region == "" && query.Get("endpoint") != "" {
 			o.Region = "us-east-1" // it is part of the signature; stores of one place do not care which
 		}

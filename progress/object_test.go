@@ -254,7 +254,7 @@ func TestVerifySaysWhatItIsSureOf(t *testing.T) {
 		{"proved", true, true, "ok, every row is there once; 1 of 2 partitions not wholly compared with Kafka"},
 		{"unproven", true, true, "ok, as far as could be proven; 1 of 2 partitions not wholly compared with Kafka"}, {"broken", false, true, "not ok, 1 problem"}} {
 		v := sampleVerify()
-		v.OK, v.Verdict, v.Source = c.ok, c.verdict, c.source
+		v.OK, v.Verdict, v.Source, v.GivenUp = c.ok, c.verdict, c.source, nil
 		if got, _, _ := strings.Cut(text(t, v), "\n"); got != "sales.orders: "+c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
@@ -270,7 +270,7 @@ func TestVerifySaysHowMuchKafkaVouchesFor(t *testing.T) {
 		}
 	}
 	v.Partitions[0].Compared, v.Partitions[1].Compared = v.Partitions[0].Read, v.Partitions[1].Read
-	v.OK, v.Verdict = true, "proved"
+	v.OK, v.Verdict, v.GivenUp = true, "proved", nil
 	if got := text(t, v); !strings.HasPrefix(got, "sales.orders: ok, every row is there once\n") || !strings.Contains(got, "all  proved\n") {
 		t.Errorf("got\n%s\nwant nothing left out", got)
 	}

@@ -34,7 +34,8 @@ type Plan struct {
 	Refusal *Refusal `json:"refusal"`
 	// Batch is the next batch to be read, -1 if there is nothing to read.
 	Batch int64 `json:"batch"`
-	// Records is an upper bound on the records of Batch, Remaining on those that later batches of the run would read.
+	// Records is how many offsets Batch has, Remaining how many later batches of the run would read. Transactions and compaction
+	// leave offsets without a record: they are upper bounds on the records.
 	Records   int64 `json:"records"`
 	Remaining int64 `json:"remaining"`
 	// Batches is how many batches the run would make.
@@ -151,8 +152,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	case p.Waiting != nil:
 		pairs = append(pairs, [2]string{"next batch", "none, the run would wait: " + p.Waiting.text()})
 	case p.Batch >= 0:
-		pairs = append(pairs, [2]string{"next batch", number(p.Batch) + ", at most " + plural(p.Records, "record")})
-		pairs = append(pairs, [2]string{"after it", plural(max(0, p.Batches-1), "more batch") + ", at most " + plural(p.Remaining, "record")})
+		pairs = append(pairs, [2]string{"next batch", number(p.Batch) + ", " + plural(p.Records, "offset") + ", at most as many records"}, [2]string{"after it", p.after()})
 	case p.Action == ActionStop:
 		pairs = append(pairs, [2]string{"next batch", "none: the run would stop before it reads anything"})
 	default:
@@ -178,7 +178,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		pairs = append(pairs, [2]string{name, text})
 	}
 	out.pairs("  ", pairs)
-	ranges := &table{headings: []string{"topic", ">partition", ">from", ">until", ">records", ">held back"}}
+	ranges := &table{headings: []string{"topic", ">partition", ">from", ">until", ">offsets", ">held back"}}
 	for _, r := range p.Ranges {
 		ranges.add(printable(r.Topic), number(int64(r.Partition)), number(r.From), number(r.Until), count(r.Records), nonzero(r.Blocked))
 	}
@@ -201,6 +201,14 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return out.to(w)
 }
 
+// after is what later batches of the run would read.
+func (p *Plan) after() string {
+	if p.Remaining == 0 {
+		return "nothing is left to read"
+	}
+	return plural(max(1, p.Batches-1), "more batch") + ", " + plural(p.Remaining, "offset")
+}
+
 // limits is what bounds a batch.
 func (p *Plan) limits() string {
 	text := "none"
@@ -215,7 +223,10 @@ func (p *Plan) limits() string {
 		}
 		text += "about " + size(p.MaxBytes) + " of Kafka's"
 		if p.Limit > 0 {
-			text += ", which comes to " + count(p.Limit) + " offsets now"
+			text += ", which comes to " + plural(p.Limit, "offset") + " now"
+		}
+		if p.KafkaBytes < 0 && p.Batch >= 0 && p.Action != ActionReplay {
+			text += " (no batch was measured yet: an offset counts for 64 KiB)"
 		}
 	}
 	return text

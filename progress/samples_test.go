@@ -79,6 +79,7 @@ func sampleStatus() *Status {
 		Partitions: []StatusPartition{{"orders", 0, 100, 3_000_100, 3_000_000, 0, 3_000_100, 3_000_000, PartitionRead}, {"orders", 1, 200, 500_200, 500_000, 12, 500_212, 500_012, PartitionHeld}}, Lag: 3_500_000, Blocked: 12,
 		LogLag: 3_500_012, Rates: sampleRates(),
 		DeadLetters: &StatusLetters{Place: "ops.dead", Before: []string{"topic orders-dead"}, DeadLetters: 1_204, Replayed: 1_200},
+		GivenUp:     sampleGivenUp(),
 		Lease:       &StatusLease{Owner: "run " + sampleRun + ", process 4711 on etl-1", Since: at("2026-11-30T04:00:00.900Z"), Heartbeat: at("2026-11-30T04:00:05.900Z"), Released: true},
 		LastRun:     &StatusRun{ID: sampleRun, State: "failed", Started: at("2026-11-30T04:00:00.900Z"), Finished: pointer(at("2026-11-30T04:00:09Z")), ExitCode: pointer(1), Error: "read orders-1: broker 2 does not answer", Hint: "see whether the brokers are up, then run again"},
 		Notes:       []string{}}
@@ -93,12 +94,18 @@ func sampleVerify() *Verify {
 				Kafka: &VerifyKafka{From: 1_000_000, Until: 3_000_000, Records: 2_000_000}},
 			{Topic: "orders", Partition: 1, Until: 500_000, Read: 500_000, Compared: 500_000, Queries: []string{sampleQuery}, Rows: 500_000, Expected: 500_000, Verdict: "proved",
 				Kafka: &VerifyKafka{Until: 500_000, Records: 500_000}}},
+		Lost: 100, GivenUp: sampleGivenUp(),
 		Foreign: map[string]int64{"refunds": 3},
 		Problems: []Problem{{Kind: "duplicate-rows", What: "orders-0 has 1 row too many", Evidence: "by the ledgers query orders has read [0,3000000); the table holds offsets [1234567,1234568) more often than that",
 			Todo: "Find what wrote them: the snapshots that added the files say. Remove the extra rows, then verify again.", Query: sampleQuery, Topic: "orders", Partition: pointer(int32(0)),
 			Offsets: []Span{{1_234_567, 1_234_568}}, Count: 1, Files: []string{"data/a.parquet", "data/b.parquet"}}},
 		CannotProve: []Limit{{Kind: "expired", What: "orders-0[0,1000000) against Kafka", Why: "Kafka's log begins at offset 1000000 now"}},
 		Notes:       []string{}}
+}
+
+func sampleGivenUp() *GivenUp {
+	return &GivenUp{Offsets: 100, Partitions: []GivenUpPartition{{Query: sampleQuery, Topic: "orders", Partition: 1, Offsets: 100, Ranges: []Span{{100, 200}}, GoneFrom: []int64{77}}},
+		Batches: []GivenUpBatch{{sampleQuery, 4, at("2026-11-29T04:00:02.000Z"), 100, "orders-1[100,200) retention"}, {sampleQuery, 2, at("2026-11-27T04:00:02.000Z"), 0, "orders-1 from 77 on, recreated"}}}
 }
 
 func sampleMaintain() *Maintain {

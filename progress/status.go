@@ -42,6 +42,8 @@ type Status struct {
 	Bound   *Bound   `json:"bound"`
 	// DeadLetters is nil where the job sends none anywhere and the query has none.
 	DeadLetters *StatusLetters `json:"deadLetters"`
+	// GivenUp is what earlier batches went on without, by the table; nil for nothing.
+	GivenUp *GivenUp `json:"givenUp"`
 	// Lease is nil if there never was one.
 	Lease *StatusLease `json:"lease"`
 	// LastRun is the newest run that was recorded, but for the one that holds the lease now; nil for none.
@@ -193,6 +195,7 @@ func (s *Status) WriteText(w io.Writer) error {
 	pairs = append(pairs, [2]string{"lag", known(s.Lag)}, [2]string{"waiting", s.Waiting.text()}, [2]string{"end", s.Bound.text()}, [2]string{"held back", heldBack(s.Blocked)})
 	pairs = append(pairs, s.Rates.pairs()...)
 	pairs = append(pairs, [2]string{"dead letters", s.DeadLetters.text()})
+	pairs = append(pairs, [2]string{"lost", s.GivenUp.line()})
 	if l := s.Lease; l != nil {
 		pairs = append(pairs, [2]string{"lease", l.text()})
 	}
@@ -210,6 +213,7 @@ func (s *Status) WriteText(w io.Writer) error {
 	}
 	out.section("", "  ", partitions.trimmed().trimmed())
 	out.section("gone from Kafka", "  ", lossesAhead(s.Losses))
+	s.GivenUp.write(&out)
 	out.notes(s.Notes)
 	return out.to(w)
 }

@@ -39,6 +39,8 @@ type Verify struct {
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
 	Lost        int64 `json:"lost"`
+	// GivenUp says where and when what was Lost was; nil if nothing was, and nothing that cannot be counted.
+	GivenUp *GivenUp `json:"givenUp,omitempty"`
 	// DeadLettersFound counts the dead letters in LetterTables, Replayed those that are rows besides.
 	DeadLettersFound int64 `json:"deadLettersFound"`
 	Replayed         int64 `json:"replayed"`
@@ -190,12 +192,13 @@ func (v *Verify) WriteText(w io.Writer) error {
 		{"dead letters", v.letters()},
 		{"replayed", nonzero(v.Replayed)},
 		{"dropped", nonzero(v.Dropped)},
-		{"accepted losses", nonzero(v.Lost)},
+		{"lost", v.GivenUp.line()},
 		{"foreign rows", nonzero(v.ForeignRows)},
 		{"files", count(v.Files) + ", " + size(v.Bytes)},
 		{"location", v.Location},
 	})
 	out.section("", "  ", v.partitions())
+	v.GivenUp.write(&out)
 	for _, problem := range v.Problems {
 		out.linef("\nproblem (%s): %s", problem.Kind, printable(problem.What))
 		out.pairs("  ", [][2]string{{"evidence", printable(problem.Evidence)}, {"to do", printable(problem.Todo)}})
@@ -233,9 +236,17 @@ func (v *Verify) headline() string {
 	case !v.OK:
 		return fmt.Sprintf("not ok, %s", plural(int64(len(v.Problems)), "problem"))
 	case v.Verdict == "proved":
-		return "ok, every row is there once" + v.uncompared()
+		return "ok, every row is there once" + v.without() + v.uncompared()
 	}
-	return "ok, as far as could be proven" + v.uncompared()
+	return "ok, as far as could be proven" + v.without() + v.uncompared()
+}
+
+// without says that records are no rows since somebody accepted that they were lost; empty if none are.
+func (v *Verify) without() string {
+	if v.GivenUp == nil {
+		return ""
+	}
+	return "; without " + v.GivenUp.text() + " lost in Kafka, as accepted"
 }
 
 // uncompared says how many partitions Kafka could not vouch for whole; empty if it was not asked or could.

@@ -106,6 +106,8 @@ type manifest struct {
 	Spark  *turn             `json:"spark"`
 	Files  []batch.DataFile  `json:"files"`
 	Ledger map[string]string `json:"ledger"`
+	// Losses is what the batch goes on without.
+	Losses []batch.Loss `json:"losses"`
 
 	key string
 	// id is the number by which ledgers and decisions name it.

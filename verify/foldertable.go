@@ -125,6 +125,9 @@ func (m *manifest) summary() map[string]string {
 	case m.replayed == nil:
 		s[summaryQuery], s[summaryName], s[summaryBatch], s[summaryPlan] = m.Query, m.Name, strconv.FormatInt(m.Batch, 10), m.Plan
 	}
+	if len(m.Losses) > 0 {
+		s[summaryLost], s[summaryLosses] = strconv.FormatInt(batch.LostOffsets(m.Losses), 10), lossesText(m.Losses)
+	}
 	return s
 }
 

@@ -55,6 +55,8 @@ type Report struct {
 	DeadLetters int64 `json:"deadLetters"`
 	Dropped     int64 `json:"dropped"`
 	Lost        int64 `json:"lost"`
+	// GivenUp says where and when what was Lost was; nil if nothing was, and nothing that cannot be counted.
+	GivenUp *GivenUp `json:"givenUp,omitempty"`
 	// DeadLettersFound counts the dead letters in LetterTables, Replayed those that are rows besides, since they were decoded
 	// again.
 	DeadLettersFound int64 `json:"deadLettersFound"`

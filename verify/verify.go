@@ -207,6 +207,7 @@ func (c *court) close() {
 		r.Lost += p.Lost
 		r.Verdict = worse(r.Verdict, p.Verdict)
 	}
+	r.GivenUp = givenUp(c.ledgers, c.history)
 	c.countBatches()
 	c.countForeign()
 	c.closeLimits()

@@ -11,6 +11,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/logging"
 )
 
 // signed proves who asks by AWS Signature Version 4, as Amazon's own catalogs want it (Glue, S3 Tables, API Gateway).
@@ -23,7 +24,7 @@ type signed struct {
 
 // newSigned takes credentials from rest.access-key-id and its kin, else from the usual places of AWS, and so the region.
 func newSigned(p map[string]string, now func() time.Time) (proof, error) {
-	var options []func(*config.LoadOptions) error
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})} // what fails is an error besides
 	if region := p[keyRegion]; region != "" {
 		options = append(options, config.WithRegion(region))
 	}

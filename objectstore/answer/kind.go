@@ -8,6 +8,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/smithy-go/logging"
 )
 
 // Kind is what an answer means.
@@ -154,7 +157,25 @@ func Credentials(p aws.CredentialsProvider) aws.CredentialsProvider {
 	if p == nil {
 		return nil
 	}
-	return marking{p}
+	return marking{quiet(p)}
+}
+
+// NoLog is where the SDK's own log lines go: on stderr they would stand raw among those of the run, and whatever fails is an
+// error besides.
+var NoLog logging.Logger = logging.Nop{}
+
+// quiet is the provider, but where it asks the machine for its role: that one logs "falling back to IMDSv1" to wherever the
+// configuration said that it was made with, and libraries make theirs without saying. The same chain is made again then.
+func quiet(p aws.CredentialsProvider) aws.CredentialsProvider {
+	role := (*ec2rolecreds.Provider)(nil)
+	if !aws.IsCredentialsProvider(p, role) {
+		return p
+	}
+	c, err := config.LoadDefaultConfig(context.Background(), config.WithLogger(NoLog))
+	if err != nil || !aws.IsCredentialsProvider(c.Credentials, role) {
+		return p
+	}
+	return c.Credentials
 }
 
 type marking struct{ aws.CredentialsProvider }
