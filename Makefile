@@ -67,9 +67,12 @@ versus: ## the decoders beside other libraries: that they agree, and ratios of C
 	@set -e; for tool in jsonversus avroversus protoversus; do cd tools/$$tool; echo "== $$tool"; go vet ./...; go test $(timeout) -count=1 ./...; go run .; cd ../..; done
 
 crash: rig-start ## the crash sweeps whole, each request to real servers struck, and the program killed at seeded points
+	rig/gcs start
+	rig/azure start
 	tools/named-tests integration '$(crashes)' ./runner -- -timeout 60m -full
 	tools/named-tests integration 'TestACompactionStruckAnywhere|TestManySmallFiles' ./lakesink/maintain -- -timeout 30m -full
-	tools/named-tests integration '$(crashes)' ./cmd -- -timeout 4h -full
+	tools/named-tests integration 'TestRowsOfPartitions|TestTheCostOfACommit' ./lakesink -- $(timeout) -full
+	tools/named-tests integration,clouds '$(crashes)|AThousandPartitions' ./cmd -- -timeout 8h -full
 	tools/named-tests integration '$(crashes)' ./checkpoint -- $(timeout)
 
 demo: ## the whole story on one machine, with Go alone (the first build takes minutes)

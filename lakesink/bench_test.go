@@ -39,8 +39,8 @@ func benchBatches() (batches []*columns.Batch, bytes int64) {
 }
 
 // layouts are ways to write the same rows: plainly, in one partition, in 64 that rows change between at random, and sorted by a
-// column in no order, in memory that holds them all and in the usual one, where runs of them are merged; and in a thousand partitions
-// where memory does not hold so many files.
+// column in no order, in memory that holds them all and in the usual one, where runs of them are merged; and in a thousand partitions,
+// in memory that holds so many files and in memory that does not.
 func layouts(b *testing.B) []struct {
 	name string
 	sink *Iceberg
@@ -56,7 +56,7 @@ func layouts(b *testing.B) []struct {
 		sink *Iceberg
 	}{{"plain", laid(0, nil)}, {"one-partition", laid(0, []string{"days(timestamp)"})}, {"64-partitions", laid(0, []string{"bucket(64, key)"})},
 		{"sorted", laid(1<<30, nil, "key")}, {"sorted-merged", laid(0, nil, "key")},
-		{"1000-partitions-merged", laid(18<<20, []string{"bucket(1000, key)"})}}
+		{"1000-partitions", laid(128<<20, []string{"bucket(1000, key)"})}, {"1000-partitions-merged", laid(18<<20, []string{"bucket(1000, key)"})}}
 }
 
 // writeTask writes the files of one task, and returns how many there are and how large all are.

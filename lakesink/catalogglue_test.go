@@ -114,7 +114,9 @@ func TestNoAnswerOfGluesToACommitIsBelieved(t *testing.T) {
 func TestACommitAfterWhichGlueIsSilentIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, applied := range []bool{false, true} {
-		s, server, o := inGlue(t)
+		_, server, o := inGlue(t)
+		o.Properties["glue.max-retries"] = "1" // each is waited for
+		s := newSink(openGlueTest(t, o))
 		mustApply(t, s, queryID, planN(0))
 		server.Silence(applied)
 		_, err := apply(s, queryID, planN(1))

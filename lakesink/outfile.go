@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
+	"sluice/batch"
 	"sluice/columns"
 	"sluice/lakesink/parquetfile"
 )
@@ -62,10 +64,29 @@ func (o *outFile) finish() error {
 	}
 	f := o.w.describe(o.open.path, summary)
 	f.Partition, f.SortOrderID = o.values, o.w.sortOrder
+	o.w.share(&f)
 	o.w.finished = append(o.w.finished, f)
 	finished := o.open
 	o.open = nil
 	return o.w.landing.land(finished, summary.Bytes)
+}
+
+// share lets a file have the counts of the one before it where they are the same, as those of nulls and NaN mostly are: what is known
+// of a file is kept until the commit. Nobody changes them for one file alone.
+func (w *Writer) share(f *batch.DataFile) {
+	if len(w.finished) == 0 {
+		return
+	}
+	last := &w.finished[len(w.finished)-1]
+	if maps.Equal(f.ValueCounts, last.ValueCounts) {
+		f.ValueCounts = last.ValueCounts
+	}
+	if maps.Equal(f.NullCounts, last.NullCounts) {
+		f.NullCounts = last.NullCounts
+	}
+	if maps.Equal(f.NaNCounts, last.NaNCounts) {
+		f.NaNCounts = last.NaNCounts
+	}
 }
 
 // abort drops the open file.

@@ -3,6 +3,7 @@ package lakesink
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"sluice/batch"
 	"sluice/columns"
 )
+
+var full = flag.Bool("full", false, "draw more layouts of rows, and make more commits")
 
 // beginSpread starts a task of a table that is partitioned by p.
 func beginSpread(t *testing.T, memory int64, change ...func(*Options)) *sortedTask {
@@ -185,10 +188,9 @@ func TestATaskOfManyPartitionsThatIsStoppedLeavesNothing(t *testing.T) {
 // A file that cannot be finished as rows begin to overflow is a failure of the task, and nothing stays open.
 func TestAFileThatCannotBeFinishedEndsATaskOfManyPartitions(t *testing.T) {
 	task := beginSpread(t, 2<<20)
-	batches := spreadBatches(40_000, 500, func(i int) string { return fmt.Sprint("p", i*7919%12) })
 	var err error
-	for k := 0; k < len(batches) && err == nil; k++ {
-		if err = task.Write(t.Context(), batches[k]); k == 4 {
+	for k := 0; k < 80 && err == nil; k++ {
+		if err = task.Write(t.Context(), spreadRows(500*k, 500, func(i int) string { return fmt.Sprint("p", i*7919%12) }, always(200))); k == 4 {
 			if err := os.RemoveAll(localPath(load(t, task.sink.catalog).Location()) + "/data"); err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +220,11 @@ func blockFolder(t *testing.T, s *Iceberg) {
 // However many partitions there are, however rows come and whatever room there is, each row is there once, after those of its
 // partition that came before it.
 func TestRowsOfPartitionsAreExactWhereverTheyGo(t *testing.T) {
-	for seed := range uint64(10) {
+	seeds := uint64(4)
+	if *full {
+		seeds = 100
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		n, values, stretch := 500+rng.IntN(4000), 1+rng.IntN(120), 1+rng.IntN(40)
 		skewed := rng.IntN(2) == 0

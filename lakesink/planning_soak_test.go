@@ -21,6 +21,8 @@ import (
 
 var planningBatches = flag.Int("planning-batches", 10_000, "`how many` batches TestSoakPlanning commits to each table")
 
+var planningSpark = flag.Bool("planning-spark", false, "have a Spark plan reads of the tables of TestSoakPlanning too, which needs Java and Maven")
+
 const (
 	firstBatch       = 1_772_600_000_000_000
 	everyFiveMinutes = 5 * 60 * 1_000_000
@@ -115,13 +117,28 @@ func planningAt(t *testing.T, partitions []layout.Term, version string) {
 			continue
 		}
 		day := (firstBatch + at/2*everyFiveMinutes) / oneDay * oneDay
-		p := rig.Plan(t, localPath(load(t, c).MetadataLocation()), 3, fmt.Sprintf("offset = %d", at/2*10),
-			fmt.Sprintf("timestamp >= '%s' and timestamp < '%s'", clock(day), clock(day+oneDay)))
+		metadata := localPath(load(t, c).MetadataLocation())
+		filters := []string{fmt.Sprintf("offset = %d", at/2*10), fmt.Sprintf("timestamp >= '%s' and timestamp < '%s'", clock(day), clock(day+oneDay))}
+		if *planningSpark {
+			planInSpark(t, metadata, at, filters, rowsOn(at, day))
+		}
+		p := rig.Plan(t, metadata, 3, filters...)
 		if first == nil {
 			first = &p
 		}
 		showPlanning(t, at, p, *first)
 		wantPlanning(t, at, p, rowsOn(at, day), partitions != nil)
+	}
+}
+
+// planInSpark prints how long a Spark takes, and checks what it finds.
+func planInSpark(t *testing.T, metadata string, batches int64, filters []string, onDay int64) {
+	t.Helper()
+	for k, plan := range rig.PlanInSpark(t, metadata, 3, filters...) {
+		t.Logf("%d batches: Spark plans %d tasks in %.3f s, counts in %.3f s: %s", batches, plan.Tasks, plan.Plan, plan.Count, cmp.Or(plan.Filter, "all"))
+		if want := []int64{10 * batches, 1, onDay}[k]; plan.Rows != want {
+			t.Errorf("%d batches: Spark finds %d rows for %q, want %d", batches, plan.Rows, plan.Filter, want)
+		}
 	}
 }
 

@@ -203,22 +203,22 @@ func TestRowsOfOnePartitionAreNotGathered(t *testing.T) {
 
 // https://github.com/apache/parquet-java/issues/2697
 func TestHugeRecordsAmongPartitions(t *testing.T) {
-	const memory = 8 << 20
+	const memory = 4 << 20
 	s, rows := spreadTable(t, memory)
 	partition := func(i int) string { return fmt.Sprint("p", i%5) }
 	size := func(i int) int {
 		if i >= 3000 {
-			return 3 << 20
+			return 3 << 19
 		}
 		return 10
 	}
 	batches := []*columns.Batch{spreadRows(0, 3000, partition, size)}
-	for i := range 12 {
+	for i := range 7 {
 		batches = append(batches, spreadRows(3000+i, 1, partition, size))
 	}
-	batches = append(batches, spreadRows(3012, 4, partition, size))
+	batches = append(batches, spreadRows(3007, 4, partition, size))
 	spreadAll(t, s, memory, batches...)
-	wantRows(t, rows(), 3016, partition, size)
+	wantRows(t, rows(), 3011, partition, size)
 }
 
 // https://github.com/apache/iceberg-go/issues/759

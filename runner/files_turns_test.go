@@ -159,6 +159,38 @@ func TestATurnAfterSparkStruckAnywhereLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
+// A batch that is there and of which Spark is not told yet, since the run was killed: the next one is killed at any moment of making up
+// for that, and then it is Spark's turn.
+func TestARunThatIsKilledTwiceLeavesNoGapInSparksLog(t *testing.T) {
+	t.Parallel()
+	killed := func() *filesWorld {
+		w := turnOf(t, "Spark", afterAll)
+		s := laketest.BreakWhen(func(name string) bool { return strings.HasPrefix(name, "book spark _spark_metadata/2") }, laketest.Killed)
+		if met, err := w.fail(t, s); err != nil || !met {
+			t.Fatal(met, err)
+		}
+		return w
+	}
+	whole := &laketest.Script{}
+	if _, err := killed().query(t, whole).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, effect := range whole.Effects() {
+		if !*full && !strings.Contains(effect, "commits/") && !strings.Contains(effect, "_spark_metadata/") {
+			continue
+		}
+		w := killed()
+		if met, err := w.fail(t, laketest.BreakAt(i, laketest.KilledAfter)); err != nil || !met {
+			t.Fatal(effect, met, err)
+		}
+		w.arrive()
+		w.sparksTurn(t, 2, afterAll)
+		if err := errors.Join(w.goesOn(t), w.judgeTurns(t)); err != nil {
+			t.Errorf("%q: %v", effect, err)
+		}
+	}
+}
+
 var numberless = regexp.MustCompile(`/\d+`)
 
 // strikeTurn strikes a run, lets Spark take over or not, and then sluice.

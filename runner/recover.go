@@ -258,21 +258,45 @@ func (r *run) perform(ctx context.Context, s *step) error {
 	case First:
 		return r.pin(ctx, s)
 	case Rebuild:
-		return r.restoreEntries(ctx)
-	case Mark:
-		if err := r.Log.WriteCommit(ctx, plan.Batch); err != nil {
+		if err := r.list(ctx); err != nil {
 			return err
 		}
-		r.Reporter.Notice("batch was in the "+r.table.Word()+" already; wrote its marker", "batch", plan.Batch)
-		if err := r.Sink.Maintain(ctx, &r.table.Applied); err != nil { // what a sink has to make up for after a commit that was cut short
-			r.Reporter.Notice(r.table.Word()+" maintenance failed; it is tried again later, no row is affected", "batch", plan.Batch, "error", err)
-		}
+		return r.restoreEntries(ctx)
+	case Mark:
+		return r.mark(ctx, plan.Batch)
 	case Replay:
 		return r.carryOut(ctx, plan, true, r.Now())
 	case Chosen:
 		r.Reporter.Warning("going on after lost rows as chosen", "choice", r.LostRows, "from", s.reached, "because", s.lost.Error())
 	}
 	return nil
+}
+
+// mark writes the marker of a batch that is there already, and has the sink make up for what it did not come to.
+func (r *run) mark(ctx context.Context, n int64) error {
+	if err := r.list(ctx); err != nil {
+		return err
+	}
+	if err := r.Log.WriteCommit(ctx, n); err != nil {
+		return err
+	}
+	r.Reporter.Notice("batch was in the "+r.table.Word()+" already; wrote its marker", "batch", n)
+	if r.table.Folder {
+		return nil
+	}
+	if err := r.Sink.Maintain(ctx, &r.table.Applied); err != nil {
+		r.Reporter.Notice(r.table.Word()+" maintenance failed; it is tried again later, no row is affected", "batch", n, "error", err)
+	}
+	return nil
+}
+
+// list has the log by which Spark reads a folder list its newest batch, which a commit that was cut short may not have come to. That
+// comes before the marker: a Spark that takes over goes by both, and would never list a batch that has the marker alone.
+func (r *run) list(ctx context.Context) error {
+	if !r.table.Folder {
+		return nil
+	}
+	return r.Sink.Maintain(ctx, &r.table.Applied)
 }
 
 // enter takes over where a step leaves the query. After some of them, what is available now has to be read again: the

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,7 +131,7 @@ func (f *Folder) sparkEntries(text string, l *sparkLog) error {
 		}
 		address := u.Path
 		if u.Host != "" {
-			scheme := map[bool]string{true: "s3", false: u.Scheme}[u.Scheme == "s3a"]
+			scheme := cmp.Or(map[string]string{"s3a": "s3", "s3n": "s3", "abfs": "abfss"}[u.Scheme], u.Scheme) // Spark's clients have others
 			address = (&url.URL{Scheme: scheme, User: u.User, Host: u.Host}).String() + u.Path
 		}
 		path, within := strings.CutPrefix(address, strings.TrimRight(f.Location, "/")+"/")

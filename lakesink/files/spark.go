@@ -106,7 +106,8 @@ func (f *Folder) foreignSpark(ctx context.Context) error {
 }
 
 // publish brings Spark's log of the folder up to the newest batch. What it writes follows from the manifests alone, each
-// file is created only if there is none, and in order: whoever publishes at the same time writes the same.
+// file is created only if there is none, and in order: whoever publishes at the same time writes the same. Fenced: Spark has
+// carried out the batch at the same time, and its log has it.
 func (f *Folder) publish(ctx context.Context, s *state, newest *Manifest) error {
 	if newest == nil || s.claim != newest.Query {
 		return nil
@@ -116,9 +117,12 @@ func (f *Folder) publish(ctx context.Context, s *state, newest *Manifest) error 
 		return err
 	}
 	last := newestLog(logs)
-	if last > newest.Batch {
+	if last >= newest.Batch { // another run publishes too, or Spark has gone on
+		if err := f.gainsaid(ctx, newest); err != nil || last == newest.Batch {
+			return err
+		}
 		if ahead, err := f.caughtUp(ctx, newest.Query, last); err != nil || ahead {
-			return err // another run has gone on and publishes
+			return err
 		}
 		return f.ahead(logs[last], newest)
 	}
@@ -144,11 +148,35 @@ func (f *Folder) publish(ctx context.Context, s *state, newest *Manifest) error 
 		if err != nil {
 			return err
 		}
-		if err := f.options.Objects.Own(ctx, sparkFolder+name, text); err != nil {
+		err = f.options.Objects.Own(ctx, sparkFolder+name, text)
+		if errors.Is(err, fs.ErrExist) {
+			err = errors.Join(f.gainsaid(ctx, newest), err)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return f.forget(ctx, logs, newest.Batch)
+}
+
+// gainsaid is why Spark's log does not have the newest manifest: a Spark was carrying out the batch as well, and its readers see what it
+// wrote. nil where the log has the manifest, or other batches of this package's.
+func (f *Folder) gainsaid(ctx context.Context, newest *Manifest) error {
+	s, err := f.look(ctx)
+	if err == nil {
+		_, err = f.tip(ctx, s, newest.Query)
+	}
+	switch {
+	case err != nil:
+		return err
+	case s.crossed != nil:
+		return s.crossed
+	case s.turn == nil || s.turn.until < newest.Batch || s.turn.from > newest.Batch:
+		return nil
+	}
+	return &batch.Fault{Class: batch.Fenced,
+		Message: fmt.Sprintf("a Spark query has carried out batch %d in %s at the same time, and Spark's log has its files: those of this run do not count", newest.Batch, f.options.Location),
+		Hint:    "nothing was harmed; let one of the two run at a time, Spark or sluice, and run again when Spark has ended"}
 }
 
 // ahead is the fault of a log with batches of sluice's own that no manifest has: one of the two was brought back from a backup.
@@ -195,6 +223,9 @@ func (f *Folder) sparkLog(ctx context.Context, n int64, m *Manifest) (name strin
 	if name = sparkName(n); strings.HasSuffix(name, ".compact") {
 		for before := max(0, n-sparkEvery); before < n; before++ {
 			lines, err := f.options.Objects.Get(ctx, sparkFolder+sparkName(before))
+			if errors.Is(err, fs.ErrNotExist) {
+				return "", nil, f.hollow(sparkName(before), name)
+			}
 			if err != nil {
 				return "", nil, fmt.Errorf("read the log of batch %d for Spark: %w", before, err)
 			}
@@ -224,6 +255,12 @@ func (f *Folder) sparkLines(m *Manifest) (text []byte, err error) {
 		text = append(append(text, '\n'), line...)
 	}
 	return text, nil
+}
+
+// hollow is the fault of a log from which somebody has taken a batch that is to be made one with others.
+func (f *Folder) hollow(gone, name string) error {
+	return &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("%s%s of %s is gone, and %s is to list what it did", sparkFolder, gone, f.options.Location, name),
+		Hint: "bring it back; or move " + sparkFolder + " away, and run again: the log is written anew from the manifests, which have all of it that is in the folder since sluice last wrote"}
 }
 
 func (f *Folder) tooLong() error {
@@ -271,7 +308,9 @@ func (f *Folder) forget(ctx context.Context, logs map[int64]string, newest int64
 func (d *deal) published(ctx context.Context, s *state, newest *Manifest) (*batch.Applied, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.folder.options.Timeout)
 	defer cancel()
-	if err := d.folder.publish(ctx, s, newest); err != nil {
+	if err := d.folder.publish(ctx, s, newest); batch.ClassOf(err) == batch.Fenced {
+		return nil, err
+	} else if err != nil {
 		return nil, fmt.Errorf("batch %d is in %s, and Spark's log of it could not be written yet: %w", d.commit.Plan.Batch, d.folder.options.Location, err)
 	}
 	return newest.applied()

@@ -56,9 +56,9 @@ func sparkName(n int64) string {
 
 // listing is what readers who go by Spark's log see: the files of its newest compacted batch and of every batch after it.
 type listing struct {
-	// last is the newest batch; own are the files in the log of that batch, which has those of all before where it is compacted.
+	// last is the newest batch; own counts the files of each batch whose log is read and has no others.
 	last int64
-	own  []sinkFile
+	own  map[int64]int
 	// files are all of them, by their path in the folder; order is that of the log.
 	files map[string]sinkFile
 	order []string
@@ -69,7 +69,7 @@ type listing struct {
 // readSpark reads Spark's log as its readers do, and nothing that they would understand otherwise: what is not a plain list of
 // new files, without a gap, in the steps that this package writes, is an Inconsistent fault.
 func (f *Folder) readSpark(ctx context.Context, logs map[int64]string) (*listing, error) {
-	l := &listing{last: newestLog(logs), files: map[string]sinkFile{}}
+	l := &listing{last: newestLog(logs), own: map[int64]int{}, files: map[string]sinkFile{}}
 	begin := int64(0)
 	for n, name := range logs {
 		if name != sparkName(n) {
@@ -90,10 +90,14 @@ func (f *Folder) readSpark(ctx context.Context, logs map[int64]string) (*listing
 		if err != nil {
 			return nil, err
 		}
-		if l.own, err = f.parseLog(logs[n], text); err != nil {
+		files, err := f.parseLog(logs[n], text)
+		if err != nil {
 			return nil, err
 		}
-		for _, file := range l.own {
+		if sparkName(n) == strconv.FormatInt(n, 10) {
+			l.own[n] = len(files)
+		}
+		for _, file := range files {
 			path := file.Path
 			if _, twice := l.files[path]; twice {
 				return nil, f.strange(logs[n], "it lists %s, which is listed before", path)
@@ -139,22 +143,29 @@ func (f *Folder) withinFolder(address string) (string, error) {
 	}
 	is := u.Path
 	if u.Host != "" {
-		scheme := u.Scheme
-		if scheme == "s3a" || scheme == "s3n" {
-			scheme = "s3"
-		}
-		is = (&url.URL{Scheme: scheme, User: u.User, Host: u.Host}).String() + u.Path
+		is = (&url.URL{Scheme: plainScheme(u.Scheme), User: u.User, Host: u.Host}).String() + u.Path
 	}
 	path, ok := strings.CutPrefix(is, f.path(""))
 	if !ok {
 		return "", fmt.Errorf("it is not in %s", f.options.Location)
 	}
-	for part := range strings.SplitSeq(path, "/") {
-		if part == "" || part[0] == '.' || part[0] == '_' {
-			return "", fmt.Errorf("readers see no file under that name")
+	for part := range strings.SplitSeq(path, "/") { // as Spark's and Hadoop's readers do: a folder of a partition may be _p=1
+		if part == "" || part[0] == '.' || part[0] == '_' && !strings.Contains(part, "=") {
+			return "", errors.New("readers see no file under that name")
 		}
 	}
 	return path, nil
+}
+
+// plainScheme is the scheme under which this package knows a store that Spark's clients have others for.
+func plainScheme(scheme string) string {
+	switch scheme {
+	case "s3a", "s3n":
+		return "s3"
+	case "abfs":
+		return "abfss"
+	}
+	return scheme
 }
 
 // strange is the fault of a log of Spark's that cannot be followed.

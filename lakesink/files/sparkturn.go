@@ -130,7 +130,7 @@ func (f *Folder) countedBy(ctx context.Context, l *listing, newest *Manifest) (*
 			there++
 		}
 	}
-	instead := l.last == newest.Batch && len(l.own) > 0 && sparkName(l.last) == fmt.Sprint(l.last)
+	instead := l.own[newest.Batch] > 0 // where that log was not made one with others
 	switch {
 	case there < len(newest.Files) && there > 0:
 		return nil, f.strange("", "it lists %d of the %d files of batch %d, which are there together or not at all", there, len(newest.Files), newest.Batch)

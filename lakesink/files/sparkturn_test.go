@@ -131,7 +131,7 @@ func TestAManifestThatSparkHasOvertakenDoesNotCount(t *testing.T) {
 }
 
 func TestALogOfSparksThatCannotBeFollowedIsRefused(t *testing.T) {
-	own := "part-1-0-0-2cf5b6f5-3a5c-4f43-a2b5-0d8c2d1b6f11.zstd.parquet"
+	file := "part-1-0-0-" + attemptID + ".zstd.parquet"
 	for want, forge := range map[string]func(s *shared){
 		"none of a new file": func(s *shared) { s.log("1", strings.Replace(s.file(sparks, nil), `"add"`, `"delete"`, 1)) },
 		`"isDir":true`:       func(s *shared) { s.log("1", strings.Replace(s.file(sparks, nil), "false", "true", 1)) },
@@ -148,10 +148,10 @@ func TestALogOfSparksThatCannotBeFollowedIsRefused(t *testing.T) {
 		"it is not in /":           func(s *shared) { s.log("1", entryOf("/elsewhere/"+sparks, 1)) },
 		"no file under that name":  func(s *shared) { s.log("1", s.file("_temporary/"+sparks, nil)) },
 		"which is listed before":   func(s *shared) { s.log("1", s.file(sparks, nil)); s.log("2", s.file(sparks, nil)) },
-		"whose manifests are gone": func(s *shared) { s.log("1", s.file(sparks, nil), s.file(own, nil)) },
+		"whose manifests are gone": func(s *shared) { s.log("1", s.file(sparks, nil), s.file(file, nil)) },
 		"it does not list part-1-0-0": func(s *shared) {
 			c := offered(1, "plan 1")
-			c.Results = []batch.TaskResult{{Files: []batch.DataFile{{Path: own, Bytes: 1, Records: 1}}}}
+			c.Results = []batch.TaskResult{{Files: []batch.DataFile{{Path: file, Bytes: 1, Records: 1}}}}
 			if _, err := s.Commit(s.t.Context(), c); err != nil {
 				s.t.Fatal(err)
 			}
