@@ -245,7 +245,7 @@ func (s *sweep) sweep(t *testing.T, whole []faultproxy.Request, random *rand.Ran
 		}
 	}
 	if *fullFlag {
-		for n := 1 + random.IntN(*strideFlag); s.strike(t, n); n += *strideFlag {
+		for n := 1 + random.IntN(min(*strideFlag, fitting)); s.strike(t, n); n += *strideFlag {
 		}
 		if want := fitting / *strideFlag; len(s.cases) < want*3/4 { // workers may share requests in other ways
 			t.Errorf("got %d cases, want about %d", len(s.cases), want)
