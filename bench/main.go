@@ -65,6 +65,8 @@ var sections = []struct {
 	{"drain", (*bench).measureDrain},
 	{"stages", (*bench).measureStages},
 	{"typed", (*bench).measureTyped},
+	{"far", (*bench).measureFar},
+	{"wide", (*bench).measureWide},
 	{"memory", (*bench).measureMemory},
 	{"idle", (*bench).measureIdle},
 	{"commits", (*bench).measureCommits},

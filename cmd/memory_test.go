@@ -13,13 +13,13 @@ func TestMemoryIsSharedOutBetweenAsManyWorkersAsFit(t *testing.T) {
 		files, rowGroup int64
 		fetch           int64
 	}{
-		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 88*mib*100/125 - 8*mib, rowGroup: 22 * mib, fetch: mib},
-		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 7, files: 176*mib/7*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
-		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 2, files: 88*mib*100/125 - 8*mib, rowGroup: 22 * mib, fetch: mib},
-		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 7, files: 176*mib/7*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "default on two cores", ceiling: 256 * mib, cores: 2, warehouse: "/data/lake", workers: 2, files: 88*mib*100/125 - 8*mib - 4*(88*mib/24-mib), rowGroup: 22 * mib, fetch: 88 * mib / 24},
+		{name: "default on many cores", ceiling: 256 * mib, cores: 64, warehouse: "/data/lake", workers: 7, files: 176*mib/7*100/125 - 8*mib - 4*(176*mib/7/24-mib), rowGroup: 16 * mib, fetch: 176 * mib / 7 / 24},
+		{name: "uploads take memory from workers", ceiling: 256 * mib, cores: 64, warehouse: "s3://lake/x", workers: 2, files: 88*mib*100/125 - 12*mib, rowGroup: 22 * mib, fetch: 2 * mib},
+		{name: "a file URL is local", ceiling: 256 * mib, cores: 8, warehouse: "file:///data/lake", workers: 7, files: 176*mib/7*100/125 - 8*mib - 4*(176*mib/7/24-mib), rowGroup: 16 * mib, fetch: 176 * mib / 7 / 24},
 		{name: "plenty makes row groups no larger than readers like", ceiling: 4096 * mib, cores: 4, warehouse: "/data/lake", workers: 4, files: 1004*mib*100/125 - 36*mib, rowGroup: 128 * mib, fetch: 8 * mib},
-		{name: "uploads take nothing from fetches", ceiling: 1008 * mib, cores: 4, warehouse: "s3://lake/x", workers: 4, files: 232*mib*100/125 - 12*mib, rowGroup: 58 * mib, fetch: 2 * mib},
-		{name: "the least", ceiling: 144 * mib, cores: 4, warehouse: "/data/lake", workers: 2, files: 32*mib*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
+		{name: "uploads take nothing from fetches", ceiling: 1008 * mib, cores: 4, warehouse: "s3://lake/x", workers: 4, files: 232*mib*100/125 - 36*mib, rowGroup: 58 * mib, fetch: 8 * mib},
+		{name: "the least", ceiling: 144 * mib, cores: 4, warehouse: "/data/lake", workers: 2, files: 32*mib*100/125 - 8*mib - 4*(32*mib/24-mib), rowGroup: 16 * mib, fetch: 32 * mib / 24},
 		{name: "the least with uploads", ceiling: 144 * mib, cores: 4, warehouse: "s3://lake/x", workers: 1, files: 64*mib*100/125 - 8*mib, rowGroup: 16 * mib, fetch: mib},
 	} {
 		got := newBudget(c.ceiling, c.cores, c.warehouse)

@@ -10,7 +10,6 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
-	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
 )
@@ -82,22 +81,6 @@ func EncoderBytes(name Codec, level int) int64 {
 // zstdWindow bounds what an encoder remembers of a page; more of it made pages no smaller and took 8 MB an encoder
 // (measured on 256 KiB pages of JSON).
 const zstdWindow = 512 << 10
-
-type zstdCodec struct{ encoder *zstd.Encoder }
-
-func newZstd(level int) (codec, error) {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true))
-	if err != nil {
-		return nil, fmt.Errorf("make a zstd encoder of level %d: %w", level, err)
-	}
-	return &zstdCodec{e}, nil
-}
-
-func (c *zstdCodec) compress(dst, src []byte) ([]byte, error) {
-	return c.encoder.EncodeAll(src, dst), nil
-}
-func (*zstdCodec) format() format.CompressionCodec { return format.Zstd }
 
 type snappyCodec struct{}
 

@@ -29,6 +29,9 @@ type Kafka struct {
 	listeners []net.Listener
 	open      map[net.Conn]bool
 	closed    bool
+
+	far       bool
+	roundTrip time.Duration
 }
 
 // NewKafka starts a proxy in front of the cluster of the broker at host:port. It passes everything on until Follow. Close ends
@@ -105,6 +108,10 @@ func (k *Kafka) serve(client net.Conn, target string) {
 		return
 	}
 	defer k.keep(server)()
+	if k.far {
+		k.carry(client, server)
+		return
+	}
 	for {
 		request, err := frame(client)
 		if err != nil || len(request) < 12 {

@@ -15,6 +15,12 @@ import (
 // behind is a cluster of two brokers, a proxy in front of it, and a client of the proxy that tries everything once.
 func behind(t *testing.T) (*Kafka, *kgo.Client) {
 	t.Helper()
+	return behindOne(t, NewKafka)
+}
+
+// behindOne is behind a proxy that start makes.
+func behindOne(t *testing.T, start func(target string) (*Kafka, error)) (*Kafka, *kgo.Client) {
+	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(4, "orders"))
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +31,7 @@ func behind(t *testing.T) (*Kafka, *kgo.Client) {
 			t.Fatal(err)
 		}
 	}
-	k, err := NewKafka(cluster.ListenAddrs()[0])
+	k, err := start(cluster.ListenAddrs()[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,26 @@
+//go:build !czstd || !cgo
+
+package parquetfile
+
+import (
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+type zstdCodec struct{ encoder *zstd.Encoder }
+
+func newZstd(level int) (codec, error) {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true))
+	if err != nil {
+		return nil, fmt.Errorf("make a zstd encoder of level %d: %w", level, err)
+	}
+	return &zstdCodec{e}, nil
+}
+
+func (c *zstdCodec) compress(dst, src []byte) ([]byte, error) {
+	return c.encoder.EncodeAll(src, dst), nil
+}
+func (*zstdCodec) format() format.CompressionCodec { return format.Zstd }
