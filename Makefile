@@ -80,8 +80,8 @@ demo: ## the whole story on one machine, with Go alone (the first build takes mi
 	@$(MAKE) --no-print-directory -s build
 	@./sluice demo
 
-interop: ## a real Spark reads what sluice wrote, makes tables that sluice writes to, and takes turns with it (needs Java and Maven)
-	tools/named-tests interop '^TestSpark(Reads|And)' ./cmd ./lakesink -- -v -timeout 60m
+interop: ## a real Spark reads what sluice wrote, makes tables that sluice writes to, and takes turns with it, as a real Kafka Connect does (needs Java and Maven)
+	tools/named-tests interop '^Test(Spark(Reads|And)|AQueryBeginsWhereAReal|KafkaConnectAnd)' ./cmd ./lakesink -- -v -timeout 60m
 
 brokers: rig-start ## three brokers that die, hang, move, hold back and are elected uncleanly in the middle of runs, and a job of 2,000 partitions (half an hour)
 	tools/named-tests integration,soak '^TestBrokers' ./cmd -- -timeout 90m -v
@@ -98,6 +98,7 @@ rig-stop: ## stop the servers of this checkout
 	@rig/kafka stop --all
 	@rig/s3 stop --all
 	@rig/registry stop --all
+	@rig/connect stop --all
 	@rig/rest stop --all
 	@rig/nessie stop --all
 	@rig/hive stop --all

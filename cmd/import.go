@@ -194,8 +194,11 @@ func (l *pipeline) arrival(there *foreign, a *runner.Arrival) *progress.Import {
 			one.Offset = at
 		}
 		if b, ok := a.View.Partitions[tp]; ok {
-			one.LogStart, one.LogEnd, one.Next = b.Start, b.End, max(start[tp], b.Start)
-			one.Waiting = max(0, b.End-one.Next)
+			one.LogStart, one.LogEnd = b.Start, b.End
+			if a.State != runner.ImportDone { // where it began stays where it was, whatever the log has since
+				one.Next = max(start[tp], b.Start)
+				one.Waiting = max(0, b.End-one.Next)
+			}
 		}
 		shown.Partitions = append(shown.Partitions, one)
 	}

@@ -83,6 +83,15 @@ func TestAQueryBeginsWhereAGroupHasStopped(t *testing.T) {
 	k.fill(t, "orders", 4, 0, 1, 2)
 	p.run(t).has("summary", "firstBatch", 1, "rows", 12)
 	p.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "duplicates", 0, "missing", 0, "unexpected", 0)
+	text = call(t, nil, slices.Concat([]string{"sluice", "import"}, p.flags, ofGroup)...).wants(0).stdout
+	for _, part := range []string{"it was imported before, and has run since: nothing to do", "group loader", "began at", "batch 1 was planned", "sluice status tells how far it is now"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the text does not say %q:\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "waiting") || strings.Contains(text, "log end") {
+		t.Errorf("what has been read is shown as waiting:\n%s", text)
+	}
 	if identity := p.identity(t); !strings.Contains(identity, `"imported"`) {
 		t.Errorf("runs have lost what was imported: %s", identity)
 	}

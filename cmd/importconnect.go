@@ -83,7 +83,7 @@ func (o *connectOrigin) committed(ctx context.Context, line *pipeline) (offsets.
 	}
 	if g.Active() {
 		return nil, &batch.Fault{Class: batch.Inconsistent, Message: fmt.Sprintf("the connector's coordinator is at work (group %s is in state %s)", g.Name, g.State),
-			Hint: "stop the connector and wait until its tasks have ended, then import again"}
+			Hint: "stop the connector and wait until its tasks have ended, then import again; a worker that ends may not have told the brokers that its coordinator is gone: they forget it after its session.timeout.ms, 45 s by default"}
 	}
 	for tp, at := range g.Offsets {
 		if tp.Topic == o.control {

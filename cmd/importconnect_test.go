@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -86,6 +87,12 @@ func TestAQueryBeginsWhereKafkaConnectHasStopped(t *testing.T) {
 	wantRows(t, c.table(t), c.kafka.of(func(r *kgo.Record) bool { return r.Topic == "orders" }), false)
 	c.do(t, "verify", "--source").wants(0).has("verify", "ok", true, "duplicates", 0, "missing", 0, "unexpected", 0, "unattributed", 11)
 	c.do(t, "import", append(ofConnect, "--yes")...).wants(0).has("import", "state", "done", "planned", 0)
+
+	// Another checkpoint does not know of the import, and says which one does.
+	other := c.with("--checkpoint", filepath.Join(c.dir, "other"), "--name", "other").do(t, "verify").wants(13).has("verify", "ok", false, "unexpected", 11)
+	if todo := fmt.Sprint(other.last("verify")["problems"]); !strings.Contains(todo, "begun by sluice import, only its own checkpoint knows") {
+		t.Errorf("the way to the checkpoint with the import is not told: %s", todo)
+	}
 }
 
 // The group is past the records of files that were announced: only those that are in the table count.
@@ -176,5 +183,16 @@ func TestTheOffsetsOfTheControlTopicCountByPartition(t *testing.T) {
 	o := c.do(t, "import", ofConnect...).wants(0)
 	if one := o.last("import")["partitions"].([]any)[0]; !maps.Equal(one.(map[string]any), map[string]any{"topic": "orders", "partition": 0., "offset": 8., "logStart": 0., "logEnd": 10., "next": 8., "waiting": 2.}) {
 		t.Errorf("got %v", one)
+	}
+}
+
+// The table that the connector makes by itself has the fields of the values alone.
+func TestATableWithoutThePlacesOfRecordsIsRefusedBeforeTheImport(t *testing.T) {
+	t.Parallel()
+	c := leftByConnect(t)
+	decoded := c.with("--value-format", "json", "--value-schema", "id BIGINT")
+	decoded.do(t, "import", append(ofConnect, "--yes")...).fails(13, "kafka_topic")
+	if _, err := os.Stat(c.checkpoint()); !os.IsNotExist(err) {
+		t.Errorf("something was written: %v", err)
 	}
 }

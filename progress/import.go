@@ -52,7 +52,8 @@ type ImportPartition struct {
 	// LogStart and LogEnd are what Kafka has now; -1 where the partition is not there.
 	LogStart int64 `json:"logStart"`
 	LogEnd   int64 `json:"logEnd"`
-	// Next is the first offset that is read, and Waiting how many there are from it to LogEnd.
+	// Next is the first offset that is read, and Waiting how many there are from it to LogEnd; of what was imported before, both
+	// are of where it began: Next is the offset that was imported, wherever the log begins now, and Waiting 0.
 	Next    int64 `json:"next"`
 	Waiting int64 `json:"waiting"`
 }
@@ -64,25 +65,40 @@ func (i *Import) Type() string { return "import" }
 func (i *Import) WriteText(w io.Writer) error {
 	var out page
 	out.linef("%s: %s", i.Query, i.headline())
-	pairs := append(i.Refusal.pairs(), [][2]string{{"from", printable(joined(i.From, i.Place))}, {"reached", printable(i.Reached)}, {"query id", i.QueryID}}...)
+	pairs := append(i.Refusal.pairs(), [][2]string{{"from", printable(i.From + " " + i.Place)}, {"reached", printable(i.Reached)}, {"query id", i.QueryID}}...)
 	if i.Planned >= 0 {
 		pairs = append(pairs, [2]string{"since then", "batch " + number(i.Planned) + " was planned"})
 	}
 	out.pairs("  ", pairs)
+	out.section("", "  ", i.partitions())
+	out.section("gone from Kafka", "  ", lossesAhead(i.Losses))
+	out.list("\nnot taken over, since the job does not read it:", i.LeftOut)
+	out.list("\nnot known, and for you to see to:", i.Unknown)
+	out.notes(i.Notes)
+	if i.State == ImportDone {
+		out.linef("\nThis is how it began. sluice status tells how far it is now.")
+	} else if !i.Written && i.Refusal == nil {
+		out.linef("\nNothing was changed. With --yes the checkpoint gets these offsets.")
+	}
+	return out.to(w)
+}
+
+// partitions is where each goes on. What was imported before is only where it began: the logs have nothing to do with that any more.
+func (i *Import) partitions() *table {
+	if i.State == ImportDone {
+		began := &table{headings: []string{"topic", ">partition", ">offset there", ">began at"}}
+		for k := range i.Partitions {
+			p := &i.Partitions[k]
+			began.add(printable(p.Topic), number(int64(p.Partition)), dashed(p.Offset, number), number(p.Next))
+		}
+		return began
+	}
 	shown := &table{headings: []string{"topic", ">partition", ">offset there", ">log start", ">log end", ">read from", ">waiting", "because"}}
 	for k := range i.Partitions {
 		p := &i.Partitions[k]
 		shown.add(printable(p.Topic), number(int64(p.Partition)), dashed(p.Offset, number), dashed(p.LogStart, number), dashed(p.LogEnd, number), number(p.Next), count(p.Waiting), p.because())
 	}
-	out.section("", "  ", shown.trimmed())
-	out.section("gone from Kafka", "  ", lossesAhead(i.Losses))
-	out.list("\nnot taken over, since the job does not read it:", i.LeftOut)
-	out.list("\nnot known, and for you to see to:", i.Unknown)
-	out.notes(i.Notes)
-	if i.State != ImportDone && !i.Written && i.Refusal == nil {
-		out.linef("\nNothing was changed. With --yes the checkpoint gets these offsets.")
-	}
-	return out.to(w)
+	return shown.trimmed()
 }
 
 // headline is what was done, or would be.
@@ -91,7 +107,10 @@ func (i *Import) headline() string {
 	case i.Refusal != nil:
 		return fmt.Sprintf("it is not imported (exit %d, %s)", i.Refusal.ExitCode, i.Refusal.Class)
 	case i.State == ImportDone:
-		return "it was imported before, and is as it was left: nothing to do"
+		if i.Planned >= 0 {
+			return "it was imported before, and has run since: nothing to do"
+		}
+		return "it was imported before: nothing to do; sluice run goes on from there"
 	case i.Written && i.State == ImportUnfinished:
 		return "an import that was cut short is finished; sluice run goes on from there"
 	case i.Written:

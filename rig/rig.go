@@ -1,7 +1,7 @@
 // Package rig gives integration tests and benchmarks the real servers: Apache Kafka, servers that speak like S3, Google
-// Cloud Storage and Azure, a schema registry, two Iceberg REST catalogs, and DuckDB and PyIceberg as foreign readers. It drives
-// the commands rig/kafka, rig/s3, rig/gcs, rig/azure, rig/registry, rig/rest, rig/nessie and rig/python, which install what they
-// run below .rig/ in the checkout and leave it running for the next test; `make rig-stop` ends it.
+// Cloud Storage and Azure, a schema registry, two Iceberg REST catalogs, Kafka Connect, and DuckDB and PyIceberg as foreign readers.
+// It drives the commands rig/kafka, rig/s3, rig/gcs, rig/azure, rig/registry, rig/rest, rig/nessie, rig/connect and rig/python, which
+// install what they run below .rig/ in the checkout and leave it running for the next test; `make rig-stop` ends it.
 //
 // A server that cannot be started fails the test with what is missing; nothing is skipped. Tests of several processes
 // share one server of a kind: each works on a topic or a folder of its own. Only NewCluster gives brokers that a test may

@@ -227,7 +227,15 @@ func (c *court) outside(k *partitionCase, n int64) {
 	c.problem(Problem{Kind: UnexpectedRows, Count: n, Offsets: span, Query: k.owner(),
 		What:     fmt.Sprintf("%s has %s at offsets that no query has read", k, count(n, "row")),
 		Evidence: fmt.Sprintf("%s; the table holds offsets %s%s", k.readers(), spansText(span), more(n, span)),
-		Todo:     "Either a ledger was changed or restored from a backup, or something else writes rows of this topic: the snapshots that added the files say."}.at(k.TopicPartition))
+		Todo:     "Either a ledger was changed or restored from a backup, or something else writes rows of this topic: the snapshots that added the files say." + c.elsewhereImported(k)}.at(k.TopicPartition))
+}
+
+// elsewhereImported names what explains rows before everything that was read, where it cannot be seen: no table knows of an import.
+func (c *court) elsewhereImported(k *partitionCase) string {
+	if k.below == 0 || len(k.claims) == 0 || c.Identity != nil && c.Identity.Imported != nil {
+		return ""
+	}
+	return " Where a query was begun by sluice import, only its own checkpoint knows that rows before it are another system's: verify with that one."
 }
 
 func (c *court) surplus(k *partitionCase, n int64) {
