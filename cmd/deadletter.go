@@ -19,6 +19,7 @@ import (
 const (
 	flagRecord = "record"
 	flagDryRun = "dry-run"
+	flagBatch  = "batch"
 )
 
 func (p *process) deadLetterCommand() *cli.Command {
@@ -30,9 +31,10 @@ func (p *process) deadLetterCommand() *cli.Command {
 			{Name: "ls", Usage: "count the query's dead letters by topic, reason and batch, and list the newest", Action: p.listDeadLetters,
 				Flags: flags(&cli.IntFlag{Name: flagLimit, Aliases: []string{"n"}, Value: 10, Usage: "list at most so many of the newest (`COUNT`)"})},
 			{Name: "show", Usage: "show dead letters whole: key, value, headers and error, escaped", Action: p.showDeadLetters,
-				Description: "Shows the records that --record names, or the newest.\n\n   sluice deadletter show --job orders.yaml --record orders-3@1042",
+				Description: "Shows the records that --record names, all of the batch that --batch names, or the newest.\n\n   sluice deadletter show --job orders.yaml --record orders-3@1042\n   sluice deadletter show --job orders.yaml --batch 7 --output json > letters.json",
 				Flags: flags(&cli.StringSliceFlag{Name: flagRecord, Usage: "show this one: `TOPIC-PARTITION@OFFSET`; may be repeated"},
-					&cli.IntFlag{Name: flagLimit, Aliases: []string{"n"}, Value: 1, Usage: "without --record, show so many of the newest (`COUNT`)"})},
+					&cli.Int64Flag{Name: flagBatch, Usage: "show all of batch `NUMBER`, however many, also of one that is not finished"},
+					&cli.IntFlag{Name: flagLimit, Aliases: []string{"n"}, Value: 1, Usage: "without --record and --batch, show so many of the newest (`COUNT`)"})},
 			{Name: "replay", Usage: "decode the dead letters again, as the job is now, and add those that are rows to the table, each once", Action: p.replayDeadLetters,
 				Description: "What cannot be read stays a dead letter, and the dead letters stay where they are. It may be repeated, also after it was killed: what is in the table is not added again.\n" +
 					"It waits for the lease as a run does, and ends with exit code 11 while a run is active.",
@@ -141,6 +143,9 @@ func (p *process) showDeadLetters(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.IsSet(flagBatch) {
+		return p.showBatch(c, line, found)
+	}
 	if len(wanted) == 0 {
 		if wanted, err = line.newestRecords(c, found); err != nil {
 			return cause(c.Context, err)
@@ -175,6 +180,33 @@ func (p *process) showDeadLetters(c *cli.Context) error {
 			Hint: "sluice deadletter ls lists the newest that are there"}
 	}
 	return found.stop
+}
+
+// showBatch shows every dead letter of a batch as it is read: there may be more than memory holds.
+func (p *process) showBatch(c *cli.Context, line *pipeline, of *letterSet) error {
+	if c.IsSet(flagRecord) || c.IsSet(flagLimit) {
+		return &usage{fmt.Errorf("--%s shows a whole batch, and --%s or --%s other records", flagBatch, flagRecord, flagLimit), "give one of them"}
+	}
+	n := c.Int64(flagBatch)
+	rows, err := p.letterRows(c.Context, line, of, func() (lakesink.Places, error) { return line.letterPlaces(c.Context, of) })
+	if err != nil {
+		return cause(c.Context, err)
+	}
+	shown := 0
+	err = line.eachLetter(c.Context, of, lakesink.WholeLetters, func(table string, letter *lakesink.Letter) (bool, error) {
+		if letter.Batch != n {
+			return true, c.Context.Err()
+		}
+		shown++
+		return true, progress.Write(p.stdout, p.json, wholeLetter(rows.placeOf(table, letter), letter))
+	})
+	if err != nil {
+		return cause(c.Context, err)
+	}
+	if shown == 0 {
+		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("batch %d of query %s has no dead letters", n, of.shown.Query), Hint: "sluice deadletter ls counts them by batch"}
+	}
+	return of.stop
 }
 
 // newestRecords are the newest dead letters, as many as are asked for.

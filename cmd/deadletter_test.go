@@ -181,6 +181,11 @@ func TestDeadLettersAreListedShownAndReplayed(t *testing.T) {
 	if newest := p.letter(t, "show").wants(0).objects("deadletter"); len(newest) != 1 || newest[0]["offset"] != 4.0 {
 		t.Errorf("got %v", newest)
 	}
+	if all := p.letter(t, "show", "--batch", "0").wants(0).objects("deadletter"); len(all) != 3 || all[0]["batch"] != 0.0 {
+		t.Errorf("got %v of batch 0, want all of its dead letters", all)
+	}
+	p.letter(t, "show", "--batch", "7").fails(10, "batch 7 of query", "has no dead letters", "deadletter ls")
+	p.letter(t, "show", "--batch", "0", "--limit", "2").fails(64, "--batch shows a whole batch")
 	p.letter(t, "show", "--record", "orders-0@0").fails(10, "no dead letters", "orders-0@0")
 	for _, wrong := range []string{"orders", "orders@1", "orders-x@1", "orders-0@-1", "-0@1", "@"} {
 		p.letter(t, "show", "--record", wrong).fails(64, "is no record")

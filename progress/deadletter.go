@@ -100,7 +100,7 @@ func (d *DeadLetters) became() string {
 		text = fmt.Sprintf(", of which %s are rows now", count(d.Replayed))
 	}
 	if d.Unfinished > 0 {
-		text += fmt.Sprintf("; %s of a batch that the next run finishes", count(d.Unfinished))
+		text += fmt.Sprintf("; %s of a batch that is not finished", count(d.Unfinished))
 	}
 	return text
 }

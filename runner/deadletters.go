@@ -216,7 +216,7 @@ func (r *run) commitLetters(ctx context.Context, plan *batch.Plan, work *work, r
 	applied, err := r.commit(ctx, work.letters.sink, &batch.Commit{Query: r.queryID, Name: r.Name, Run: r.RunID, Plan: plan, Results: own,
 		TableUUID: work.letters.table.UUID, DeadLetters: &all, Accepted: r.identity.AcceptedLoss(work.letters.table.UUID)})
 	if err != nil {
-		return r.overtakenBefore(ctx, plan, fmt.Errorf("dead letters: %w", otherSince(err, work)))
+		return r.overtakenBefore(ctx, plan, fmt.Errorf("dead letters: %w", otherSince(err, plan.Batch, work)))
 	}
 	work.letters.table.Applied = *applied
 	if r.letters != nil && r.letters.place == work.letters.place {
@@ -254,7 +254,7 @@ func (r *run) overtakenBefore(ctx context.Context, plan *batch.Plan, disagreemen
 
 // otherSince says of dead letters that are others than those that are there what has changed besides the job: records that
 // Kafka had when they were put there, and has not any more.
-func otherSince(err error, work *work) error {
+func otherSince(err error, n int64, work *work) error {
 	lost := batch.LostIn(work.results)
 	if len(lost) == 0 || batch.ClassOf(err) != batch.Inconsistent {
 		return err
@@ -265,6 +265,6 @@ func otherSince(err error, work *work) error {
 	}
 	return &batch.Fault{Class: batch.Inconsistent, Err: err,
 		Message: fmt.Sprintf("since the batch was cut short Kafka has lost %s of it, and some of those records are dead letters by now", list(texts)),
-		Hint: fmt.Sprintf("those dead letters are all that is left of their records: copy them (sluice deadletter show --output json); then take the batch's out of %s (roll the table back to before the snapshot that is named, or drop it if there is none before; of a folder move the batch's manifest away) "+
-			"and run once with --lost-dead-letters accept; the records are counted as lost then", work.letters.place.Name)}
+		Hint: fmt.Sprintf("those dead letters are all that is left of their records: copy them (sluice deadletter show --batch %d --output json > letters.json); then take the batch's out of %s (roll the table back to before the snapshot that is named, or drop it if there is none before; of a folder move the batch's manifest away) "+
+			"and run again, with --lost-dead-letters accept if it asks for that; the records are counted as lost then", n, work.letters.place.Name)}
 }

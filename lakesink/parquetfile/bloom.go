@@ -137,6 +137,15 @@ func (f *filter) addTexts(a *columns.Array, from, until int) {
 	}
 }
 
+// addOne adds a value in PLAIN form.
+func (f *filter) addOne(plain []byte, kind format.Type, width int) {
+	if kind == format.ByteArray {
+		f.add(xxhash.Sum64(plain[4:]))
+		return
+	}
+	f.addPlain(plain, kind, width)
+}
+
 // addPlain adds values of a fixed width, in PLAIN form.
 func (f *filter) addPlain(plain []byte, kind format.Type, width int) {
 	for at := 0; at < len(plain); at += width {

@@ -117,7 +117,7 @@ func (w *Writer) flushChunk(l *leaf) (format.ColumnMetaData, error) {
 
 func (w *Writer) flushDictionary(l *leaf, m *format.ColumnMetaData) error {
 	header := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
-		NumValues: int32(len(l.spent.numbers)), Encoding: format.Plain})}
+		NumValues: int32(l.spent.count()), Encoding: format.Plain})}
 	if err := w.frame(l, &header, l.spent.plain); err != nil {
 		return err
 	}

@@ -173,9 +173,7 @@ func (l *leaf) appendNested(a *columns.Array, from, until int, e *entries) error
 func (l *leaf) put(a *columns.Array, from, until int) {
 	switch {
 	case l.dict != nil:
-		for i := from; i < until; i++ {
-			l.putIndex(a, i, 1)
-		}
+		l.putNumbers(a, from, until)
 		return
 	case l.encode == nil:
 		for i := from; i < until; i++ {
@@ -203,7 +201,9 @@ func (l *leaf) filterIn(a *columns.Array, from, until int, plain []byte) {
 // putRepeat adds the single value of a n times. With a dictionary that costs nothing however large n is.
 func (l *leaf) putRepeat(a *columns.Array, n int) {
 	if l.dict != nil {
-		l.putIndex(a, 0, n)
+		l.scratch = l.encode(l.scratch[:0], a, 0, 1)
+		l.putNumber(l.scratch, n)
+		l.page.bounds.observe(a, 0, 1)
 		return
 	}
 	for range n {
@@ -220,23 +220,13 @@ func (l *leaf) putRepeat(a *columns.Array, n int) {
 	l.page.bounds.observe(a, 0, 1)
 }
 
-func (l *leaf) putIndex(a *columns.Array, i, n int) {
-	l.scratch = l.encode(l.scratch[:0], a, i, i+1)
-	known := len(l.dict.plain)
-	l.page.indexes = l.page.indexes.add(n, l.dict.index(l.scratch))
-	if l.filter != nil && len(l.dict.plain) > known {
-		l.filterIn(a, i, i+1, l.scratch)
-	}
-	l.page.bounds.observe(a, i, i+1)
-}
-
 // weight estimates the bytes that the rows from to until add to the page.
 func (l *leaf) weight(rows *columns.Batch, from, until int) int {
 	a := l.root(rows)
 	if a == nil {
 		return 0
 	}
-	if l.dict != nil {
+	if l.dict != nil && a.Repeat {
 		return (until - from) >> 3
 	}
 	return l.weightOf(a, l.steps, from, until)
@@ -273,30 +263,4 @@ func (l *leaf) weightOf(a *columns.Array, steps []step, from, until int) int {
 		return levels
 	}
 	return levels + l.weightOf(&a.Children[s.child], steps[1:], from, until)
-}
-
-// dictionary numbers the distinct values of a column chunk.
-type dictionary struct {
-	numbers map[string]int32
-	plain   []byte
-}
-
-// maxDictionaryBytes bounds a dictionary: a column with so many values is not one that a dictionary helps.
-const maxDictionaryBytes = 64 << 10
-
-func newDictionary() *dictionary { return &dictionary{numbers: map[string]int32{}} }
-
-func (d *dictionary) index(plain []byte) int32 {
-	n, ok := d.numbers[string(plain)]
-	if !ok {
-		n = int32(len(d.numbers))
-		d.numbers[string(plain)] = n
-		d.plain = append(d.plain, plain...)
-	}
-	return n
-}
-
-func (d *dictionary) reset() {
-	clear(d.numbers)
-	d.plain = d.plain[:0]
 }

@@ -52,6 +52,7 @@ func (w *Writer) flushPage(l *leaf) error {
 	if p.entries == 0 {
 		return nil
 	}
+	l.settle()
 	encoding := format.Plain
 	if len(p.indexes) > 0 {
 		encoding, l.spent = format.RLEDictionary, l.dict
@@ -93,7 +94,7 @@ func (w *Writer) body(l *leaf) (body []byte, err error) {
 	w.levelBytes = levels
 	switch {
 	case len(p.indexes) > 0:
-		w.levelBytes, err = w.levels.indexes(levels, p.indexes, int32(len(l.dict.numbers))-1)
+		w.levelBytes, err = w.levels.indexes(levels, p.indexes, int32(l.dict.count())-1)
 		return w.levelBytes, err
 	case l.encode == nil:
 		w.levelBytes = append(levels, p.bits.data...)

@@ -70,7 +70,7 @@ func (l *leaf) boundBytes() int64 { return int64(4 * max(0, l.options.BoundBytes
 func (w *Writer) Held() int64 {
 	held := int64(leafBytes * len(w.layout.leaves))
 	for _, l := range w.layout.leaves {
-		held += l.chunk.compressed + int64(indexBytesOfPage*len(l.chunk.pages)) + l.filter.held() + l.boundBytes()
+		held += l.chunk.compressed + int64(indexBytesOfPage*len(l.chunk.pages)) + l.filter.held() + l.dict.held() + l.boundBytes()
 	}
 	return held
 }

@@ -3,7 +3,7 @@
 // (sizes, counts, bounds by field id) is in the Summary.
 //
 // The bytes follow the Parquet specification (https://parquet.apache.org/docs/file-format/): version 1 data pages, PLAIN
-// values, dictionaries for constant columns, field ids on every node, a page index. Other encodings of integers would
+// values, dictionaries for columns whose values repeat, field ids on every node, a page index. Other encodings of integers would
 // save a few percent, but Iceberg's reader for Spark refuses them before version 1.10
 // (https://github.com/apache/iceberg/pull/13391). The structures and the run-length
 // encoding are those of parquet-go, which also reads the files back in the tests; its writers were measured to take
@@ -19,6 +19,7 @@ import (
 	"reflect"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 	"sluice/columns"
 )
 
@@ -85,7 +86,7 @@ type Writer struct {
 	begins bool  // what every file begins with is yet to be written
 	err    error // the first failure; everything after it fails too
 
-	begun  bool // the first rows have come: it is known which columns are constant
+	begun  bool // the first rows have come, and columns have their dictionaries
 	footer footer
 	rows   int64 // of the open row group
 
@@ -217,15 +218,14 @@ func (w *Writer) Append(rows *columns.Batch, from int) (next int, err error) {
 	return next, w.err
 }
 
-// start looks at the first rows: a column that is constant in them gets a dictionary.
+// start gives each column a dictionary: one that is constant in the first rows keeps it, the others have it on trial.
 func (w *Writer) start(rows *columns.Batch) {
 	if w.begun {
 		return
 	}
 	for _, l := range w.layout.leaves {
-		a := l.root(rows)
-		if a != nil && a.Repeat && l.flat() && l.encode != nil && !l.options.NoDictionary {
-			l.dict = newDictionary()
+		if a := l.root(rows); a != nil && l.encode != nil && !l.options.NoDictionary && (l.kind == format.ByteArray || a.Repeat) {
+			l.dict = newDictionary(a.Repeat && l.flat())
 		}
 	}
 	w.begun = true
@@ -281,8 +281,16 @@ func (w *Writer) weight(rows *columns.Batch, from, until int) int {
 
 func (w *Writer) append(rows *columns.Batch, from, until int) error {
 	for _, l := range w.layout.leaves {
+		if l.dict != nil && until == from+1 && l.weight(rows, from, until) > w.options.DictionaryBytes { // a huge record: slices of several are smaller
+			if err := w.giveUp(l); err != nil {
+				return err
+			}
+		}
 		if err := l.append(rows, from, until, &w.entries); err != nil {
 			return err
+		}
+		if l.dict != nil && (l.dict.numbered >= trialValues || len(l.dict.plain) > w.options.DictionaryBytes) {
+			l.settle()
 		}
 		full := l.dict != nil && len(l.dict.plain) > w.options.DictionaryBytes
 		if l.page.size() >= w.pageBytes || l.page.rows >= w.options.PageRows || full {
@@ -302,13 +310,23 @@ func (w *Writer) append(rows *columns.Batch, from, until int) error {
 	return nil
 }
 
+// giveUp ends the use of a dictionary: the rest of the file is written plainly.
+func (w *Writer) giveUp(l *leaf) error {
+	if l.settle(); l.dict == nil {
+		return nil // it was undone
+	}
+	err := w.flushPage(l)
+	l.dict = nil
+	return err
+}
+
 // groupIsFull is asked after every few rows, so that a run of huge records cannot overshoot by more than one of them
 // (https://github.com/apache/parquet-java/issues/2697).
 func (w *Writer) groupIsFull() bool {
 	var uncompressed, held int64
 	for _, l := range w.layout.leaves {
 		uncompressed += l.chunk.uncompressed + int64(l.page.size())
-		held += l.chunk.compressed + int64(l.page.size()) + l.filter.held()
+		held += l.chunk.compressed + int64(l.page.size()) + l.filter.held() + l.dict.held()
 	}
 	return uncompressed >= w.options.RowGroupBytes || held >= w.options.MemoryBytes*3/4
 }
