@@ -44,6 +44,8 @@ var (
 	userInfo = regexp.MustCompile(`(://[^:/?#\s]*):.*@`)
 	// settings are name=value as in queries of URLs, JAAS and connection strings.
 	settings = regexp.MustCompile(`([A-Za-z0-9_.-]+)(\s*=\s*)("[^"]*"|'[^']*'|[^\s;,&"']+)`)
+	// query is what follows the path of a URL.
+	query = regexp.MustCompile(`\?.*`)
 )
 
 var (
@@ -63,6 +65,13 @@ func holdsSecret(path string) bool {
 	return slices.ContainsFunc(settingNames.FindAllStringSubmatch(path, -1), func(m []string) bool { return SecretName(m[1]) })
 }
 
+// givesTokens says that a property of this name is the address of a server of tokens. Whatever the parameters of its query are
+// called, they may be what proves who asks.
+func givesTokens(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, ".endpoint.url") || strings.HasSuffix(name, "oauth2-server-uri") || strings.HasSuffix(name, "authorization-url")
+}
+
 // privateKey is in the text of a PEM key of whatever kind: some are kept in one text with their certificates.
 const privateKey = "PRIVATE KEY"
 
@@ -76,6 +85,9 @@ func Redact(name, value string) string {
 		return redacted
 	}
 	value = userInfo.ReplaceAllString(value, "$1:"+redacted+"@")
+	if givesTokens(name) {
+		return query.ReplaceAllString(value, "?"+redacted)
+	}
 	return settings.ReplaceAllStringFunc(value, func(pair string) string {
 		m := settings.FindStringSubmatch(pair)
 		if SecretName(m[1]) {

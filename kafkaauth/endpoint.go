@@ -102,14 +102,14 @@ func (t *tokens) unanswered(ctx context.Context, err error) error {
 	}
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
-		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("token endpoint %s: %s", t.oauth.Endpoint, t.scrub(certificate.Error())),
+		return &batch.Fault{Class: batch.NotSetUp, Message: fmt.Sprintf("token endpoint %s: %s", t.oauth.where(), t.scrub(certificate.Error())),
 			Hint: "Put the authority that signed the endpoint's certificate into ssl.truststore.location, or mend " + endpointName + "."}
 	}
 	var asked *url.Error
 	if errors.As(err, &asked) {
 		err = asked.Err // without the method, and the address once more
 	}
-	return &Outage{Message: fmt.Sprintf("token endpoint %s does not answer: %s", t.oauth.Endpoint, t.scrub(err.Error())),
+	return &Outage{Message: fmt.Sprintf("token endpoint %s does not answer: %s", t.oauth.where(), t.scrub(err.Error())),
 		Hint: "Look at the token endpoint, then run again; if it does not run there, mend " + endpointName + "."}
 }
 
@@ -127,7 +127,7 @@ func (t *tokens) refused(status int, body []byte) error {
 	}
 	switch {
 	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
-		return &Outage{Message: fmt.Sprintf("token endpoint %s answers %d%s", t.oauth.Endpoint, status, why),
+		return &Outage{Message: fmt.Sprintf("token endpoint %s answers %d%s", t.oauth.where(), status, why),
 			Hint: "Look at the token endpoint, then run again."}
 	}
 	return t.no("answers %d%s to client %s", status, why, t.oauth.ClientID)
@@ -135,12 +135,15 @@ func (t *tokens) refused(status int, body []byte) error {
 
 // no is a refusal that asking again does not change.
 func (t *tokens) no(format string, args ...any) error {
-	return &batch.Fault{Class: batch.NotSetUp, Message: "token endpoint " + t.oauth.Endpoint + " " + t.scrub(fmt.Sprintf(format, args...)),
+	return &batch.Fault{Class: batch.NotSetUp, Message: "token endpoint " + t.oauth.where() + " " + t.scrub(fmt.Sprintf(format, args...)),
 		Hint: "Mend " + endpointName + ", the client's id, secret or scope, or the client's registration there."}
 }
 
 // scrub takes what must not be shown out of what others say, and cuts it short.
 func (t *tokens) scrub(text string) string {
+	if u, err := url.Parse(t.oauth.Endpoint); err == nil && u.RawQuery != "" {
+		text = strings.ReplaceAll(text, u.RawQuery, "(redacted)")
+	}
 	for _, secret := range []string{t.oauth.ClientSecret, t.oauth.basic(), t.last()} {
 		if len(secret) > 3 { // shorter ones would tear ordinary words apart
 			text = strings.ReplaceAll(text, secret, "(redacted)")

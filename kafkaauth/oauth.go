@@ -99,6 +99,16 @@ func (o *OAuth) file() string {
 	return ""
 }
 
+// where is the endpoint without what may prove who asks: a name and password, and the query whatever its parameters are called.
+func (o *OAuth) where() string {
+	u, err := url.Parse(o.Endpoint)
+	if err != nil {
+		return "of " + endpointName
+	}
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
+	return u.String()
+}
+
 // with is the configuration with what the options add.
 func (o OAuth) with(options map[string]string) OAuth {
 	o.ClientID = cmp.Or(o.ClientID, options["clientId"])
@@ -180,7 +190,7 @@ func (o OAuth) describe(options map[string]string) string {
 	case o.file() != "":
 		return ", with the token in " + o.file()
 	}
-	return ", as client " + o.ClientID + " of " + o.Endpoint
+	return ", as client " + o.ClientID + " of " + o.where()
 }
 
 // tlsOf are the options that say how the token endpoint is known, by the names of properties.

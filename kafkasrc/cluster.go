@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -49,9 +50,10 @@ type leader struct {
 type cluster struct {
 	client *kgo.Client
 
-	mu     sync.Mutex
-	id     string
-	topics map[string]*topic
+	mu       sync.Mutex
+	id       string
+	topics   map[string]*topic
+	absences absences
 }
 
 // metadata asks for the named topics, or for all if names is nil, without having any created.
@@ -82,7 +84,7 @@ func (c *cluster) remember(resp *kmsg.MetadataResponse) map[string]*topic {
 	if resp.ClusterID != nil {
 		c.id = *resp.ClusterID
 	}
-	told := make(map[string]*topic, len(resp.Topics))
+	told, at := make(map[string]*topic, len(resp.Topics)), time.Now()
 	for _, t := range resp.Topics {
 		if t.Topic == nil {
 			continue
@@ -107,6 +109,7 @@ func (c *cluster) remember(resp *kmsg.MetadataResponse) map[string]*topic {
 			now.partitions[p.Partition] = leader{broker: p.Leader, epoch: p.LeaderEpoch, err: err}
 		}
 		c.topics[*t.Topic], told[*t.Topic] = now, now
+		c.absences.see(*t.Topic, now, at)
 	}
 	return told
 }
@@ -129,11 +132,12 @@ func (c *cluster) lookup(ctx context.Context, names []string, stale map[string]i
 			ask = append(ask, name)
 		}
 	}
+	with := c.absences.waiting(slices.Clip(ask))
 	c.mu.Unlock()
 	if len(ask) == 0 {
 		return found, nil
 	}
-	told, err := c.metadata(ctx, ask)
+	told, err := c.metadata(ctx, with)
 	if err != nil {
 		return nil, err
 	}

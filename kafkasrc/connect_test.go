@@ -247,6 +247,9 @@ func TestTLSFaultsSayWhatIsWrong(t *testing.T) {
 			}
 			_, err := Open(t.Context(), options)
 			wantFault(t, err, batch.NotSetUp, c.text, c.broker.ListenAddrs()[0])
+			if n := strings.Count(err.Error(), "unable to dial"); n > 1 {
+				t.Errorf("the reason is told %d times: %v", n, err)
+			}
 			if !strings.Contains(batch.HintOf(err), "security.protocol") {
 				t.Errorf("hint is %q", batch.HintOf(err))
 			}

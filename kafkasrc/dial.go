@@ -55,8 +55,8 @@ func (d *dials) failures(err error) string {
 	var told []string
 	for _, address := range slices.Sorted(maps.Keys(d.failed)) {
 		line := address
-		if !dialFailed(err) {
-			line += fmt.Sprintf(" (%v)", d.failed[address])
+		if reason := d.failed[address].Error(); !dialFailed(err) && !strings.Contains(err.Error(), reason) {
+			line += " (" + reason + ")"
 		}
 		told = append(told, line)
 	}

@@ -41,8 +41,6 @@ type fetcher struct {
 	byName bool
 	// cuts are where logs were found to be cut.
 	cuts map[offsets.TopicPartition]cutAt
-	// gone are topics that were waited for and did not come back.
-	gone map[string]bool
 	// following are the pieces after the one that is asked for that there is no answer for, kept the bytes of the answers for others.
 	following []following
 	kept      int64
@@ -66,7 +64,6 @@ func newFetcher(s *Source, level int8) *fetcher {
 		follower: map[offsets.TopicPartition]int32{},
 		refused:  map[offsets.TopicPartition]bool{},
 		cuts:     map[offsets.TopicPartition]cutAt{},
-		gone:     map[string]bool{},
 	}
 }
 
@@ -96,15 +93,15 @@ func (e *emptyAnswer) Error() string {
 // unlisted is a topic or partition that metadata does not have. A broker that does not know one may just be behind.
 type unlisted struct {
 	error
-	// topic is the name where all of the topic is not there.
-	topic string
+	// what is the partition, or the topic with wholeTopic.
+	what offsets.TopicPartition
 }
 
 func (u *unlisted) Unwrap() error { return u.error }
 
-func unlistedIf(is bool, topic string, err error) error {
+func unlistedIf(is bool, what offsets.TopicPartition, err error) error {
 	if is {
-		return &unlisted{err, topic}
+		return &unlisted{err, what}
 	}
 	return err
 }
@@ -129,9 +126,11 @@ func (f *fetcher) fetch(ctx context.Context, piece batch.Piece, offset int64) (a
 		if f.source.permanent(err) {
 			return answer{}, f.give(try, err)
 		}
-		var never *neverReached
-		waited := time.Since(began)
-		if waited >= f.source.limits.NoProgress || n >= f.source.limits.Repeats && f.knownGone(err) || errors.As(err, &never) && waited >= f.source.limits.Connect {
+		waited, gone := time.Since(began), f.overdue(err)
+		if gone && n == 0 { // the answer may be one that was remembered
+			continue
+		}
+		if gone || f.outOfPatience(waited, err) {
 			return answer{}, f.stuck(try, waited, err)
 		}
 		f.waits(try, waited, err)
@@ -141,10 +140,20 @@ func (f *fetcher) fetch(ctx context.Context, piece batch.Piece, offset int64) (a
 	}
 }
 
-// knownGone says that the error is of a topic that was waited for in vain before: one patience is enough for all its partitions.
-func (f *fetcher) knownGone(err error) bool {
+// overdue says that the error is of a topic or partition that was waited for in vain, by whichever reader.
+func (f *fetcher) overdue(err error) bool {
 	var gone *unlisted
-	return errors.As(err, &gone) && f.gone[gone.topic]
+	return errors.As(err, &gone) && f.source.cluster.overdue(gone.what)
+}
+
+// outOfPatience says that nothing came for too long. What is lacking now, after other failures, has a patience of its own.
+func (f *fetcher) outOfPatience(waited time.Duration, err error) bool {
+	var never *neverReached
+	var gone *unlisted
+	if errors.As(err, &gone) {
+		return waited >= 2*f.source.limits.NoProgress
+	}
+	return waited >= f.source.limits.NoProgress || errors.As(err, &never) && waited >= f.source.limits.Connect
 }
 
 // give adds to an error that is final where reading stood, unless it is a fault, which does.
@@ -160,7 +169,7 @@ func (f *fetcher) give(try *attempt, err error) error {
 func (f *fetcher) stuck(try *attempt, waited time.Duration, err error) error {
 	var gone *unlisted
 	if errors.As(err, &gone) {
-		f.gone[gone.topic] = gone.topic != ""
+		f.source.cluster.giveUp(gone.what)
 		rest := offsets.Range{TopicPartition: try.tp, From: try.offset, Until: try.piece.Until}
 		return lost(rest, Missing, fmt.Sprintf("read %s at %d: %v", try.piece.Range(), try.offset, err),
 			"The topic or partition was deleted with records that are planned and not yet read.")
@@ -192,7 +201,7 @@ func (f *fetcher) once(ctx context.Context, try *attempt) (answer, error) {
 	at, err := t.leaderOf(try.tp)
 	if err != nil {
 		try.stale = t.asked
-		return answer{}, unlistedIf(absent(err), "", err)
+		return answer{}, unlistedIf(absent(err), try.tp, err)
 	}
 	if cut, err := f.cutOf(ctx, try, at.epoch); err != nil || cut < try.piece.Until {
 		return answer{}, cmp.Or(err, wasCut(try, cut))
@@ -242,7 +251,7 @@ func (f *fetcher) locate(ctx context.Context, try *attempt) (*topic, error) {
 		if errors.Is(t.err, kerr.TopicAuthorizationFailed) {
 			return nil, notAllowed("Describe", name)
 		}
-		return nil, unlistedIf(absent(t.err), name, fmt.Errorf("topic %s: %w", name, t.err))
+		return nil, unlistedIf(absent(t.err), offsets.TopicPartition{Topic: name, Partition: wholeTopic}, fmt.Errorf("topic %s: %w", name, t.err))
 	}
 	return t, f.sameTopic(try.piece, t, try.offset)
 }

@@ -68,7 +68,7 @@ func (s *Source) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open Kafka client: %w", err)
 	}
-	s.cluster = &cluster{client: client, topics: map[string]*topic{}}
+	s.cluster = &cluster{client: client, topics: map[string]*topic{}, absences: newAbsences(s.limits)}
 	err = s.retry(ctx, s.limits.Connect, func(ctx context.Context) error {
 		_, err := s.cluster.metadata(ctx, []string{})
 		return err

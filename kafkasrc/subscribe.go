@@ -40,6 +40,9 @@ func (s *Source) resolve(ctx context.Context, known offsets.Offsets) (*found, er
 		}
 		match := s.match(told)
 		missing := s.missing(match, known)
+		if s.pattern != nil {
+			s.cluster.unmentioned(missing, told)
+		}
 		repeats := min(2, s.limits.Repeats)
 		if slices.ContainsFunc(missing, func(tp offsets.TopicPartition) bool { return knows(known, tp) }) {
 			repeats = s.limits.Repeats

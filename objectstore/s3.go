@@ -89,12 +89,13 @@ func withoutValues(err error, query url.Values) string {
 	return text
 }
 
+// withoutUser is an endpoint without what may prove who asks.
 func withoutUser(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return "its endpoint"
 	}
-	u.User = nil
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment = nil, "", false, ""
 	return u.String()
 }
 

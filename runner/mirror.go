@@ -17,8 +17,9 @@ const mirrorWait = 5 * time.Second
 type reflection struct {
 	// waited is the time that failures took.
 	waited time.Duration
-	// warned and told say that a person was told that it fails, and that it has more than the query.
-	warned, told bool
+	// warned, told and shared say that a person was told that it fails, that it has more than the query, and that another query
+	// writes to it.
+	warned, told, shared bool
 	// anew are the partitions that began anew in batches which the mirror may not have been told of.
 	anew map[offsets.TopicPartition]bool
 }
@@ -59,6 +60,7 @@ func (r *run) reflect(ctx, held context.Context, at position) error {
 	if err != nil {
 		return err
 	}
+	r.warnOfOthers(shown, at)
 	due, ahead := reflected(shown, at, r.reflection.anew, r.queryID)
 	if len(ahead) > 0 && !r.reflection.told {
 		r.reflection.told = true
@@ -106,10 +108,31 @@ const noteForm = "sluice batch %d of query %s"
 func noteOf(n int64, query string) string { return fmt.Sprintf(noteForm, n, query) }
 
 // noted reads a note: the batch, and whether it is one of the query's.
-func noted(text, query string) (n int64, ours bool) {
-	var by string
-	_, err := fmt.Sscanf(text, noteForm, &n, &by)
-	return n, err == nil && by == query
+func noted(text, query string) (int64, bool) {
+	n, by := notedBy(text)
+	return n, by != "" && by == query
+}
+
+// notedBy reads the batch and the query of a note, which is empty if the note is of nobody's making here.
+func notedBy(text string) (n int64, query string) {
+	if _, err := fmt.Sscanf(text, noteForm, &n, &query); err != nil {
+		return 0, ""
+	}
+	return n, query
+}
+
+// warnOfOthers warns once if partitions of this query were last written by another: of two that share a group each undoes what
+// the other shows, or is hidden by it.
+func (r *run) warnOfOthers(shown map[offsets.TopicPartition]offsets.Committed, at position) {
+	for _, tp := range at.reached.Partitions() {
+		_, by := notedBy(shown[tp].Note)
+		if by == "" || by == r.queryID || r.reflection.shared {
+			continue
+		}
+		r.reflection.shared = true
+		r.Reporter.Warning("another query commits to this consumer group, so that it shows the lag of neither", "group", r.ConsumerGroup, "query", by, "partition", tp.String(),
+			"try", "give each query a group of its own (source.consumerGroup); if the other one has ended for good, delete the group's offsets (kafka-consumer-groups.sh --delete-offsets) and the next batch commits them anew")
+	}
 }
 
 // beganAnew lists the partitions that a plan has begin again, so that their offsets may be lower than before.

@@ -246,6 +246,38 @@ func TestTheMirrorIsNotMovedBackFromWhatOthersPutThere(t *testing.T) {
 	}
 }
 
+func TestAQueryThatSharesItsGroupWithAnotherIsWarnedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		has  offsets.Committed
+		want int
+	}{
+		"behind": {offsets.Committed{Next: 1, Note: "sluice batch 0 of query other-1"}, 1},
+		"ahead":  {offsets.Committed{Next: 40, Note: "sluice batch 9 of query other-1"}, 1},
+		"a hand": {offsets.Committed{Next: 40, Note: "by hand"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := newWorld(), newGroup()
+			g.before = func() { // the other one goes on meanwhile
+				g.has[partition(0)], g.has[partition(1)] = c.has, c.has
+			}
+			_, said, err := w.run(g.mirrors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := slices.DeleteFunc(said.said, func(line string) bool { return !strings.Contains(line, "another query commits") })
+			if len(told) != c.want || c.want > 0 && (!strings.Contains(told[0], "query other-1") || !strings.Contains(told[0], "source.consumerGroup")) {
+				t.Errorf("got %q, want %d warnings that name the query", told, c.want)
+			}
+		})
+	}
+	w, g := newWorld(), newGroup()
+	w.drain(t, g.mirrors)
+	_, said, err := w.run(g.mirrors)
+	if err != nil || strings.Contains(fmt.Sprint(said.said), "another query") {
+		t.Errorf("got %q, %v of its own notes, want no warning", said.said, err)
+	}
+}
+
 func TestTheMirrorGoesBackWhereLostRowsAreReadAgain(t *testing.T) {
 	for name, notes := range map[string]string{"from its own offsets": "", "from offsets of others": "by hand"} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -157,7 +158,11 @@ func (c *Client) token(ctx context.Context, e endpoint) (string, error) {
 	if err == nil {
 		return token, nil
 	}
-	issuer := "cannot be asked without a token, and " + c.settings.oauth.issuer
+	issuer := "cannot be asked without a token, and " + shownAs(c.settings.oauth.issuer)
+	var about *url.Error
+	if errors.As(err, &about) { // which shows the address whole
+		err = about.Err
+	}
 	var answered *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &answered) && answered.Response != nil:

@@ -164,6 +164,28 @@ func TestATokenIsGotOnceAndAgainWhenItExpires(t *testing.T) {
 	})
 }
 
+func TestTheQueryOfAnIssuerIsNeverShown(t *testing.T) {
+	config := oauth("wrong")
+	config["bearer.auth.issuer.endpoint.url"] = "http://issuer/token?k=vanilla"
+	down := network{"r:8081": newFake(t)}
+	for name, n := range map[string]network{"says no": {"r:8081": newFake(t), "issuer": say401{}}, "down": down} {
+		synctest.Test(t, func(t *testing.T) {
+			_, err := n.client(t, config).Schema(t.Context(), Number(7))
+			if err == nil || !strings.Contains(err.Error(), "http://issuer/token ") && !strings.Contains(err.Error(), "http://issuer/token:") {
+				t.Errorf("%s: got %v, want the issuer's address", name, err)
+			}
+			withoutSecrets(t, err, "vanilla")
+		})
+	}
+}
+
+// say401 is an issuer that takes nobody.
+type say401 struct{}
+
+func (say401) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusUnauthorized)
+}
+
 func TestATokenThatIsNeverTakenEndsTheRetries(t *testing.T) {
 	f, i := newFake(t), &issuer{t: t}
 	f.authorization = "Bearer other"

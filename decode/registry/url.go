@@ -58,6 +58,16 @@ func setIssuer(s *settings, value string) error {
 	return nil
 }
 
+// shownAs is an address as it may be shown: its query may prove who asks, whatever the parameters are called.
+func shownAs(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the issuer"
+	}
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment = nil, "", false, ""
+	return u.String()
+}
+
 // below is the address of what has the path, whose parts are escaped already.
 func (e endpoint) below(path string) string { return e.base.String() + path }
 

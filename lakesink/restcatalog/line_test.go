@@ -82,6 +82,15 @@ func namespaces(t *testing.T, config string, before func(w http.ResponseWriter, 
 	return server.URL
 }
 
+func TestTheQueryOfAServerOfTokensIsNeverShown(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	_, err := openAt(t, namespaces(t, "{}", nil), map[string]string{"credential": "id:key", "oauth2-server-uri": gone.URL + "/token?k=vanilla"}, newClock())
+	if err == nil || !strings.Contains(err.Error(), gone.URL+"/token") || strings.Contains(err.Error(), "vanilla") {
+		t.Errorf("got %v, want the address without its query", err)
+	}
+}
+
 func TestTokensAreFetchedBeforeTheyEndAndOnceForAll(t *testing.T) {
 	server, c := resttest.New(t, nil), newClock()
 	var mu sync.Mutex

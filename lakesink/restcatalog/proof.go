@@ -3,6 +3,7 @@ package restcatalog
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -168,6 +169,10 @@ func (b *bearer) fetch(ctx context.Context) error {
 	r.Header.Set("Accept", "application/json")
 	asked := b.now()
 	resp, err := b.client.Do(r)
+	var failed *url.Error
+	if errors.As(err, &failed) { // which shows the address whole
+		failed.URL = barely(failed.URL)
+	}
 	if err != nil {
 		return &TokenError{Err: err}
 	}
