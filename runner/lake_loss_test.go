@@ -88,6 +88,9 @@ func TestLossesBesideDeadLettersOnIcebergTablesStruckAnywhereAreCounted(t *testi
 		w.arrive()
 		err := w.catchUp(context.Background())
 		if more && batch.ClassOf(err) == batch.Inconsistent && strings.Contains(err.Error(), "since the batch was cut short Kafka has lost t-0[2,4) of it") {
+			if hint := batch.HintOf(err); !strings.Contains(hint, "(sluice deadletter show --batch 0 --output json > letters.json)") {
+				return true, fmt.Errorf("the hint does not tell how what is left is copied: %s", hint)
+			}
 			w.mutate = func(q *runner.Query) { goingOn(letting)(q); q.AcceptLostLetters = true } // as the hint says
 			err = errors.Join(w.catalog.DropTable(t.Context(), catalog.ToIdentifier("ops.dead")), w.catchUp(context.Background()))
 			elsewhere++

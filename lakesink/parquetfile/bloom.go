@@ -75,7 +75,7 @@ func (f *filter) held() int64 {
 // finish is the filter of what was added since the last finish.
 func (f *filter) finish() []byte {
 	if f.blocks == nil {
-		f.pour(f.size(int64(len(f.hashes))))
+		f.pour(f.size(max(f.Distinct, int64(len(f.hashes)))))
 	}
 	n := f.Distinct
 	if n == 0 {

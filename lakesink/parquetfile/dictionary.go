@@ -20,9 +20,10 @@ type dictionary struct {
 	// the values.
 	slots  []int32
 	hashes []uint32
-	// numbered counts the values that were given a number, settled says that the trial is over.
-	numbered int
-	settled  bool
+	// numbered counts the values that were given a number, tried their bytes while the dictionary is on trial; settled says that it
+	// is not any more.
+	numbered, tried int
+	settled         bool
 }
 
 const (
@@ -102,6 +103,14 @@ func (d *dictionary) reset() {
 	}
 }
 
+// open is the size of the open page: of one whose dictionary is on trial that which it has without.
+func (l *leaf) open() int {
+	if l.dict == nil {
+		return l.page.size()
+	}
+	return l.page.size() + l.dict.tried
+}
+
 // putNumbers adds the present values from to until of a by their numbers.
 func (l *leaf) putNumbers(a *columns.Array, from, until int) {
 	l.scratch = l.encode(l.scratch[:0], a, from, until)
@@ -118,6 +127,9 @@ func (l *leaf) putNumber(value []byte, n int) {
 	number, fresh := l.dict.index(value)
 	l.page.indexes = l.page.indexes.add(n, number)
 	l.dict.numbered += n
+	if !l.dict.settled {
+		l.dict.tried += n * len(value)
+	}
 	if fresh && l.filter != nil {
 		l.filter.addOne(value, l.kind, l.width)
 	}
@@ -138,7 +150,7 @@ func (l *leaf) settle() {
 	if d == nil || d.settled {
 		return
 	}
-	d.settled = true
+	d.settled, d.tried = true, 0
 	if d.helps() {
 		return
 	}

@@ -293,7 +293,7 @@ func (w *Writer) append(rows *columns.Batch, from, until int) error {
 			l.settle()
 		}
 		full := l.dict != nil && len(l.dict.plain) > w.options.DictionaryBytes
-		if l.page.size() >= w.pageBytes || l.page.rows >= w.options.PageRows || full {
+		if l.open() >= w.pageBytes || l.page.rows >= w.options.PageRows || full {
 			if err := w.flushPage(l); err != nil {
 				return err
 			}
