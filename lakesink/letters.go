@@ -24,5 +24,5 @@ func (d *deal) sameLetters(applied *batch.Applied) error {
 	return &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("table %s has %d dead letters of batch %d, in snapshot %d, and this run has %d, which are not the same records: since that batch was cut short the job or the rows' table was changed, or Kafka has lost records",
 			name, there.Count, n, applied.Snapshot, offered.Count),
-		Hint: fmt.Sprintf("change back what was changed and run again, so that the batch is finished as it was begun; or roll %s back to before snapshot %d and go on with another deadLetter.table", name, applied.Snapshot)}
+		Hint: fmt.Sprintf("change it back and run again, so that the batch is finished as it was begun; or roll %s back to before snapshot %d and go on with another deadLetter.table", name, applied.Snapshot)}
 }

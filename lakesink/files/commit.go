@@ -364,5 +364,5 @@ func (d *deal) sameLetters(applied *batch.Applied) error {
 	return &batch.Fault{Class: batch.Inconsistent,
 		Message: fmt.Sprintf("%s has %d dead letters of batch %d and this run has %d, which are not the same records: since that batch was cut short the job or the rows' table was changed, or Kafka has lost records",
 			d.folder.options.Location, there.Count, d.commit.Plan.Batch, offered.Count),
-		Hint: "change back what was changed and run again, so that the batch is finished as it was begun; or move that batch's manifest away and go on with another deadLetter.path"}
+		Hint: "change it back and run again, so that the batch is finished as it was begun; or move that batch's manifest away and go on with another deadLetter.path"}
 }
