@@ -4,10 +4,13 @@ package cmd_test
 
 import (
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // asleep starts a run as a process and stops it, with SIGSTOP, when it has a batch in the table and holds no lock: one
@@ -21,11 +24,26 @@ func (p *pipeline) asleep(t *testing.T, more ...string) *running {
 	r.start()
 	<-first
 	for {
-		r.signal(syscall.SIGSTOP)
+		r.stop(t)
 		if !p.lockHeld(t) {
 			return r
 		}
 		r.signal(syscall.SIGCONT)
+	}
+}
+
+// stop returns when all threads have stopped: each stops by itself after the signal was sent, and may take a lock until then.
+func (r *running) stop(t *testing.T) {
+	t.Helper()
+	r.signal(syscall.SIGSTOP)
+	for {
+		err := unix.Waitid(unix.P_PID, r.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			t.Fatalf("wait until the run has stopped: %v", err)
+		}
 	}
 }
 
